@@ -1,0 +1,1 @@
+"""SMProf Desktop: GPU training profiles, browsed, shown and explained."""

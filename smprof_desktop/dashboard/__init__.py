@@ -1,0 +1,1 @@
+"""The dashboard: a table of panels and the page that shows them."""

@@ -1,0 +1,1 @@
+"""Foreign traces in, profiles out."""

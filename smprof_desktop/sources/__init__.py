@@ -1,0 +1,1 @@
+"""Where profiles come from, and what is kept of them here."""

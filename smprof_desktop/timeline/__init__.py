@@ -1,0 +1,1 @@
+"""The timeline: lane tree, level of detail, scene, draw list, painters, widget."""
