@@ -1,0 +1,192 @@
+"""Tasks: answers on the GUI thread, newest wins, cancel and close leave nothing behind."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from smprof.profile.manifest import ProfileError
+from smprof_desktop.progress import CancelCheck, Cancelled, Progress
+from smprof_desktop.tasks import Tasks, sentence_of
+
+
+@pytest.fixture
+def tasks(qtbot: QtBot) -> Iterator[Tasks]:
+    """A runner that must end with no thread left."""
+    before = set(threading.enumerate())
+    tasks = Tasks()
+    yield tasks
+    assert tasks.close()
+    assert set(threading.enumerate()) <= before
+
+
+def until_stopped(progress: Progress, cancelled: CancelCheck) -> None:
+    """Work that ends only when cancelled."""
+    while not cancelled():
+        time.sleep(0.001)
+    raise Cancelled
+
+
+def test_the_result_comes_on_the_gui_thread(tasks: Tasks, qtbot: QtBot) -> None:
+    heard: list[Any] = []
+    tasks.start(
+        "x",
+        lambda progress, cancelled: threading.get_ident(),
+        lambda ident: heard.append((ident, threading.get_ident())),
+    )
+    qtbot.waitUntil(lambda: tasks.is_idle)
+    ((worker, answered),) = heard
+    assert worker != threading.get_ident() == answered
+
+
+def test_progress_comes_in_order_and_before_the_result(tasks: Tasks, qtbot: QtBot) -> None:
+    heard: list[Any] = []
+
+    def work(progress: Progress, cancelled: CancelCheck) -> str:
+        for step in range(1_000):
+            progress(step / 1_000, f"step {step}")
+        return "done"
+
+    tasks.start("x", work, heard.append, progressed=lambda share, what: heard.append(share))
+    qtbot.waitUntil(lambda: tasks.is_idle)
+    assert heard[-1] == "done" and heard[-2] == 0.999 and heard[:-1] == sorted(heard[:-1])
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (ProfileError("It is not there."), "It is not there."),
+        (
+            FileNotFoundError(2, "No such file or directory", "/x"),
+            "The system refused /x: no such file or directory; put that right and try again.",
+        ),
+        (MemoryError(), "There is not enough memory for this: close other programs, or load fewer files at once."),
+        (KeyError("boom"), "This failed by a fault of the program (KeyError: 'boom'); please report it."),
+    ],
+)
+def test_a_failure_is_one_sentence(tasks: Tasks, qtbot: QtBot, error: Exception, sentence: str) -> None:
+    heard: list[str] = []
+
+    def work(progress: Progress, cancelled: CancelCheck) -> None:
+        raise error
+
+    tasks.start("x", work, lambda _: heard.append("done"), heard.append)
+    qtbot.waitUntil(lambda: tasks.is_idle)
+    assert heard == [sentence] and "\n" not in sentence_of(error)
+
+
+def test_only_the_newest_of_a_kind_is_heard(tasks: Tasks, qtbot: QtBot) -> None:
+    heard: list[Any] = []
+    for number in range(20):
+        tasks.start(
+            "x",
+            lambda progress, cancelled, number=number: number,
+            heard.append,
+            heard.append,
+            lambda: heard.append("cancelled"),
+        )
+    tasks.start("y", lambda progress, cancelled: "y", heard.append)
+    qtbot.waitUntil(lambda: tasks.is_idle)
+    assert sorted(map(str, heard)) == ["19", "y"]
+
+
+def test_cancel_is_heard_after_the_work_has_ended(tasks: Tasks, qtbot: QtBot) -> None:
+    heard: list[str] = []
+    begun, ended = threading.Event(), threading.Event()
+
+    def work(progress: Progress, cancelled: CancelCheck) -> None:
+        begun.set()
+        try:
+            until_stopped(progress, cancelled)
+        finally:
+            ended.set()
+
+    ticket = tasks.start(
+        "x", work, lambda _: heard.append("done"), heard.append, lambda: heard.append(f"cancelled {ended.is_set()}")
+    )
+    assert begun.wait(5)
+    tasks.cancel(ticket)
+    qtbot.waitUntil(lambda: tasks.is_idle)
+    assert heard == ["cancelled True"]
+    tasks.cancel(ticket)
+
+
+def test_a_result_that_comes_in_spite_of_a_cancel_is_dropped(tasks: Tasks, qtbot: QtBot) -> None:
+    heard: list[str] = []
+    go = threading.Event()
+    ticket = tasks.start(
+        "x",
+        lambda progress, cancelled: go.wait(5),
+        lambda _: heard.append("done"),
+        cancelled=lambda: heard.append("cancelled"),
+    )
+    tasks.cancel(ticket)
+    go.set()
+    qtbot.waitUntil(lambda: tasks.is_idle)
+    assert heard == ["cancelled"]
+
+
+def test_what_waits_for_a_thread_can_be_cancelled(qtbot: QtBot) -> None:
+    tasks = Tasks(workers=1)
+    heard: list[str] = []
+    tasks.start("long", until_stopped)
+    ticket = tasks.start(
+        "x", lambda progress, cancelled: heard.append("ran"), cancelled=lambda: heard.append("cancelled")
+    )
+    tasks.cancel(ticket)
+    qtbot.waitUntil(lambda: bool(heard))
+    assert heard == ["cancelled"] and not tasks.is_idle
+    assert tasks.close()
+
+
+def test_closing_ends_everything_within_a_second_and_says_nothing_more(qtbot: QtBot) -> None:
+    tasks = Tasks()
+    before = set(threading.enumerate())
+    heard: list[str] = []
+    for number in range(8):
+        tasks.start(f"kind {number}", until_stopped, heard.append, heard.append, lambda: heard.append("cancelled"))
+    started = time.monotonic()
+    assert tasks.close()
+    assert time.monotonic() - started < 1 and set(threading.enumerate()) <= before
+    qtbot.wait(20)
+    assert heard == []
+    with pytest.raises(RuntimeError):
+        tasks.start("x", until_stopped)
+
+
+def test_closing_does_not_wait_for_what_does_not_listen(qtbot: QtBot) -> None:
+    tasks = Tasks()
+    begun, go = threading.Event(), threading.Event()
+    tasks.start("deaf", lambda progress, cancelled: begun.set() or go.wait(30))
+    assert begun.wait(5)
+    assert not tasks.close(timeout_s=0.05)
+    go.set()
+    for thread in threading.enumerate():
+        if thread.name.startswith("task "):
+            thread.join(5)
+
+
+def test_idle_is_announced(tasks: Tasks, qtbot: QtBot) -> None:
+    heard: list[bool] = []
+    tasks.idle_changed.connect(heard.append)
+    tasks.start("x", lambda progress, cancelled: None)
+    tasks.start("y", lambda progress, cancelled: None)
+    qtbot.waitUntil(lambda: tasks.is_idle)
+    assert heard == [False, True]
+
+
+def test_a_task_may_start_the_next_from_its_answer(tasks: Tasks, qtbot: QtBot, tmp_path: Path) -> None:
+    heard: list[str] = []
+    tasks.start(
+        "x",
+        lambda progress, cancelled: "a",
+        lambda first: tasks.start("x", lambda progress, cancelled: first + "b", heard.append),
+    )
+    qtbot.waitUntil(lambda: bool(heard))
+    assert heard == ["ab"]
