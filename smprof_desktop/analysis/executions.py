@@ -1,0 +1,80 @@
+"""The columns of one process that lie in a range of time: what every figure of a report is worked out from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smprof_desktop.analysis.intervals import Int64s, overlapping
+
+
+class Columns(Protocol):
+    """A table: its columns by name, all of one length."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, column: str) -> NDArray[Any]: ...
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows of one slice table that overlap [begin_ns, end_ns), their times trimmed to it.
+
+    Without a range it is the whole table, and no column is copied.
+    """
+
+    table: Columns
+    rows: Int64s | None
+    """Positions in the table; None for all of it."""
+    start_ns: Int64s
+    end_ns: Int64s
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    @property
+    def duration_ns(self) -> Int64s:
+        """The trimmed durations."""
+        return self.table["duration_ns"] if self.rows is None else self.end_ns - self.start_ns
+
+    def column(self, name: str) -> NDArray[Any]:
+        """A column of these rows, as recorded."""
+        column = self.table[name]
+        return column if self.rows is None else column[self.rows]
+
+    def positions(self) -> Int64s:
+        """Where the rows stand in the table."""
+        return np.arange(len(self.table), dtype=np.int64) if self.rows is None else self.rows
+
+    def where(self, keep: NDArray[np.bool_]) -> Part:
+        """The rows of this part for which `keep` is true."""
+        if keep.all():
+            return self
+        rows = np.flatnonzero(keep)
+        return Part(self.table, rows if self.rows is None else self.rows[rows], self.start_ns[rows], self.end_ns[rows])
+
+
+def part(table: Columns, begin_ns: int | None = None, end_ns: int | None = None) -> Part:
+    """The rows of a slice table inside a range of time; None is no limit."""
+    start_ns = table["start_ns"]
+    finish_ns = start_ns + table["duration_ns"]
+    if begin_ns is None and end_ns is None:
+        return Part(table, None, start_ns, finish_ns)
+    begin_ns = np.iinfo(np.int64).min if begin_ns is None else begin_ns
+    rows = np.flatnonzero(overlapping(start_ns, finish_ns, begin_ns, end_ns))
+    limit_ns = np.iinfo(np.int64).max if end_ns is None else end_ns
+    trimmed_start_ns = np.maximum(start_ns[rows], begin_ns)
+    return Part(table, rows, trimmed_start_ns, np.maximum(np.minimum(finish_ns[rows], limit_ns), trimmed_start_ns))
+
+
+def blocks(*keys: NDArray[Any]) -> list[tuple[int, int]]:
+    """[first, behind) of each run of rows with equal keys; tables are sorted, so a run is a device, stream or thread."""
+    if not len(keys[0]):
+        return []
+    changed = np.zeros(len(keys[0]) - 1, bool)
+    for key in keys:
+        changed |= key[1:] != key[:-1]
+    edges = [0, *(np.flatnonzero(changed) + 1).tolist(), len(keys[0])]
+    return list(zip(edges[:-1], edges[1:], strict=True))

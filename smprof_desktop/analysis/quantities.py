@@ -1,0 +1,44 @@
+"""Times, counts and sizes as text that people read. Plain text, the same everywhere in reports and details."""
+
+from __future__ import annotations
+
+_TIMES = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
+_SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
+
+def time_text(time_ns: int | None) -> str:
+    """A duration in the unit that suits it, three decimals: `1.234 ms`; `–` where there is none."""
+    if time_ns is None:
+        return "–"
+    for unit_ns, unit in _TIMES:
+        if abs(time_ns) >= unit_ns:
+            return f"{time_ns / unit_ns:,.3f} {unit}"
+    return f"{time_ns} ns"
+
+
+def exact_time_text(time_ns: int) -> str:
+    """A duration in a readable unit with the exact ns beside it: `1.234 ms (1,234,400 ns)`."""
+    readable = time_text(time_ns)
+    return readable if abs(time_ns) < 1_000 else f"{readable} ({time_ns:,} ns)"
+
+
+def size_text(size_bytes: int) -> str:
+    """Bytes in a readable unit with the exact count beside it: `4.00 KiB (4,096 bytes)`."""
+    for unit_bytes, unit in _SIZES:
+        if abs(size_bytes) >= unit_bytes:
+            return f"{size_bytes / unit_bytes:,.2f} {unit} ({size_bytes:,} bytes)"
+    return f"{size_bytes:,} bytes"
+
+
+def elide_middle(text: str, width: int) -> str:
+    """`text` within `width` characters, its middle replaced by one `…`; line breaks and controls become spaces.
+
+    A kernel's name begins with what it is and ends with what it is for: the middle is what can be spared.
+    """
+    text = "".join(character if character.isprintable() else " " for character in text)
+    if len(text) <= width:
+        return text
+    if width <= 1:
+        return "…"[:width]
+    tail = (width - 1) // 2
+    return text[: width - 1 - tail] + "…" + (text[len(text) - tail :] if tail else "")

@@ -1,0 +1,115 @@
+"""How much of its window a device was active: per device, per stream, and over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smprof_desktop.analysis.executions import Part, blocks
+from smprof_desktop.analysis.intervals import Int64s, busy_per_bin, clip, length_within, union
+from smprof_desktop.analysis.kernels import time_by_kind
+
+Windows = Sequence[Sequence[int]]
+"""Disjoint sorted [start, end) in ns."""
+
+
+@dataclass(frozen=True)
+class StreamUse:
+    """One stream: its slices, and the length of their union inside the window."""
+
+    stream: int
+    slices: int
+    active_ns: int
+
+
+@dataclass(frozen=True)
+class DeviceUse:
+    """One device of one process. Times by kind are plain sums of all slices; active time lies inside the window."""
+
+    device: int
+    active_ns: int
+    outside_window_ns: int
+    """Active time outside the window: in no share, but not hidden."""
+    kernel_ns: int
+    memcpy_ns: int
+    memset_ns: int
+    streams: tuple[StreamUse, ...]
+    busy: tuple[Int64s, Int64s]
+    """The union over all streams, as disjoint sorted intervals."""
+
+
+def windows_within(windows: Windows, begin_ns: int | None, end_ns: int | None) -> list[tuple[int, int]]:
+    """The windows cut to a range, merged where they overlap."""
+    low, high = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    edges = np.asarray(windows, np.int64).reshape(-1, 2)
+    starts, ends = union(edges[:, 0], edges[:, 1])
+    starts, ends = clip(starts, ends, low if begin_ns is None else begin_ns, high if end_ns is None else end_ns)
+    return list(zip(starts.tolist(), ends.tolist(), strict=True))
+
+
+def devices(device: Part, windows: Windows) -> list[DeviceUse]:
+    """The use of each device that has slices, by index. `device` keeps the order of its table."""
+    indices, streams, kinds = device.column("device"), device.column("stream"), device.column("kind")
+    durations_ns = device.duration_ns
+    result = []
+    for first, behind in blocks(indices):
+        stream_uses, stream_starts, stream_ends = [], [], []
+        for low, high in blocks(streams[first:behind]):
+            rows = slice(first + low, first + high)
+            starts, ends = union(device.start_ns[rows], device.end_ns[rows])
+            stream_uses.append(StreamUse(int(streams[first + low]), high - low, length_within(starts, ends, windows)))
+            stream_starts.append(starts)
+            stream_ends.append(ends)
+        busy = union(np.concatenate(stream_starts), np.concatenate(stream_ends))
+        active_ns = length_within(*busy, windows)
+        result.append(
+            DeviceUse(
+                int(indices[first]),
+                active_ns,
+                int((busy[1] - busy[0]).sum()) - active_ns,
+                *time_by_kind(kinds[first:behind], durations_ns[first:behind]),
+                tuple(stream_uses),
+                busy,
+            )
+        )
+    return result
+
+
+def share(active_ns: int, window_ns: int) -> float | None:
+    """active ÷ window; None where nothing was recorded."""
+    return active_ns / window_ns if window_ns else None
+
+
+def shares_per_bin(
+    busy: Sequence[tuple[Int64s, Int64s]], windows: Sequence[Windows], edges: NDArray[Any]
+) -> tuple[NDArray[np.float64], Int64s, Int64s]:
+    """Utilization over time of a set of devices: the mean share per bin, and the active and window ns behind it.
+
+    Args:
+        busy: of each device its union of intervals; empty arrays for a device that was used but has no slices.
+        windows: of each device the windows of its process.
+        edges: bin i is [edges[i], edges[i+1]).
+
+    A bin in which no device has a window is NaN: nothing is known of it. One that some devices' windows miss is the mean of the others.
+    """
+    bins = max(len(edges) - 1, 0)
+    total, known = np.zeros(bins), np.zeros(bins, np.int64)
+    active_ns, window_ns = np.zeros(bins, np.int64), np.zeros(bins, np.int64)
+    for (starts, ends), device_windows in zip(busy, windows, strict=True):
+        window_edges = np.asarray(device_windows, np.int64).reshape(-1, 2)
+        device_window_ns = busy_per_bin(window_edges[:, 0], window_edges[:, 1], edges)
+        inside = np.zeros(bins, np.int64)
+        for begin, end in window_edges.tolist():
+            inside += busy_per_bin(*clip(starts, ends, begin, end), edges)
+        seen = device_window_ns > 0
+        total[seen] += inside[seen] / device_window_ns[seen]
+        known += seen
+        active_ns += inside
+        window_ns += device_window_ns
+    shares = np.full(bins, np.nan)
+    shares[known > 0] = total[known > 0] / known[known > 0]
+    return shares, active_ns, window_ns
