@@ -1,0 +1,39 @@
+"""A pytest plugin: run the tests that need no window as if Qt were not installed.
+
+    python -m pytest -p no:pytest-qt -p tests.without_qt
+
+Importing PySide6 or pyqtgraph raises ImportError, in the tests and in the child processes that they start. An import blocker rather
+than a second environment: that would cost another 300 MB installation on each bare machine to learn the same.
+
+A test file is left out where it speaks of Qt itself, or where it says so: `needs_qt = True`. What is left must import and pass.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.no_qt import sitecustomize
+
+_QT = re.compile(r"PySide6|pyqtgraph|\bqtbot\b|\bqapp\b|^needs_qt = True$", re.MULTILINE)
+BLOCKER = Path(__file__).parent / "no_qt"
+
+sitecustomize.block()
+# Child processes start with it: Python imports `sitecustomize` from the path before anything else.
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(BLOCKER), os.environ.get("PYTHONPATH"))))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Accept the settings of pytest-qt, which is not loaded in this run."""
+    for name in ("qt_api", "qt_log_level_fail", "qt_log_ignore", "qt_qapp_name", "qt_default_raising"):
+        parser.addini(name, "of pytest-qt; without meaning here")
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out test files that need Qt."""
+    if collection_path.suffix == ".py" and collection_path.name.startswith("test_"):
+        return True if _QT.search(collection_path.read_text(encoding="utf-8")) else None
+    return None
