@@ -39,11 +39,10 @@ def sums(groups: NDArray[Any], values: NDArray[Any], size: int) -> NDArray[Any]:
     total = np.zeros(size, np.int64)
     if len(values):
         reach = max(abs(int(values.min())), abs(int(values.max())))
-        if reach * len(values) >= 1 << 63:
-            low, high = np.zeros(size, np.int64), np.zeros(size, np.int64)
-            np.add.at(high, groups, values >> 32)
-            np.add.at(low, groups, values & 0xFFFFFFFF)
-            return (high.astype(object) << 32) + low.astype(object)
+        if reach * len(values) >= 1 << 63 or values.dtype == object:
+            whole = np.zeros(size, object)
+            np.add.at(whole, groups, values.astype(object))
+            return whole
         np.add.at(total, groups, values)
     return total
 
@@ -55,7 +54,7 @@ def exact_sum(values: NDArray[Any]) -> int:
     reach = max(abs(int(values.min())), abs(int(values.max())))
     if reach * len(values) < 1 << 63:
         return int(values.sum())
-    return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
+    return sum(values.tolist())
 
 
 def divide(total: int, count: int) -> int:

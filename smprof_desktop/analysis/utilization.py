@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smprof_desktop.analysis.executions import Part, blocks
-from smprof_desktop.analysis.intervals import Int64s, busy_per_bin, clip, length_within, union
+from smprof_desktop.analysis.intervals import Int64s, busy_per_bin, clip, intersect, length_within, union
 from smprof_desktop.analysis.kernels import time_by_kind
 
 Windows = Sequence[Sequence[int]]
@@ -102,9 +102,7 @@ def shares_per_bin(
     for (starts, ends), device_windows in zip(busy, windows, strict=True):
         window_edges = np.asarray(device_windows, np.int64).reshape(-1, 2)
         device_window_ns = busy_per_bin(window_edges[:, 0], window_edges[:, 1], edges)
-        inside = np.zeros(bins, np.int64)
-        for begin, end in window_edges.tolist():
-            inside += busy_per_bin(*clip(starts, ends, begin, end), edges)
+        inside = busy_per_bin(*intersect(starts, ends, window_edges[:, 0], window_edges[:, 1]), edges)
         seen = device_window_ns > 0
         total[seen] += inside[seen] / device_window_ns[seen]
         known += seen
