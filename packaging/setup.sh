@@ -35,7 +35,7 @@ missing_packages() {
   for name in "$@"; do
     # Ubuntu 24.04 renamed the libraries that hold a time (libglib2.0-0t64); a python3-venv is moot where venv works.
     if [ "$name" = python3-venv ] && "$python" -c 'import ensurepip, venv' 2>/dev/null; then continue; fi
-    dpkg-query -W -f '${Status}\n' "$name" "${name}t64" 2>/dev/null | grep -q ' installed$' || say "$name"
+    { dpkg-query -W -f '${Status}\n' "$name" "${name}t64" 2>/dev/null || true; } | grep -q ' installed$' || say "$name"
   done
 }
 
