@@ -69,6 +69,11 @@ class Settings:
         """Where the user's settings are kept."""
         return Path(platformdirs.user_config_dir("smprof-desktop", appauthor=False)) / "settings.json"
 
+    @property
+    def where(self) -> str:
+        """Where the settings are kept, as a sentence."""
+        return "Settings are not kept." if self._path is None else f"Settings are kept in {self._path}."
+
     def get(self, key: str) -> Any:
         """The value. Raises KeyError where no setting is declared under the key."""
         setting = SETTINGS[key]

@@ -90,7 +90,8 @@ class Tasks(QObject):
     ) -> int:
         """Run `work(progress, cancelled)` on a thread and return its ticket number.
 
-        Exactly one of `done(result)`, `failed(sentence)` and `cancelled()` is called, after the work has ended, unless a
+        Exactly one of `done(result)`, `failed(sentence)` and `cancelled()` is called, after the work has ended,
+        unless a
         newer task of the kind took its place. Raises RuntimeError after `close`.
         """
         if self._is_closed:
@@ -166,7 +167,7 @@ class Tasks(QObject):
             result = task.work(progress, task.stop.is_set)
         except Cancelled:
             return task.cancelled
-        except BaseException as error:  # noqa: BLE001 - the thread must answer whatever happened
+        except BaseException as error:  # the thread must answer whatever happened
             if task.stop.is_set():
                 return task.cancelled
             sentence = sentence_of(error)
@@ -211,7 +212,8 @@ class Tasks(QObject):
 
 
 def sentence_of(error: BaseException) -> str:
-    """One sentence for the user: what is wrong, where, and what to do. What is our own fault goes to the log in full."""
+    """One sentence for the user: what is wrong, where, and what to do. What is our own fault goes to the log in
+    full."""
     if isinstance(error, ProfileError):
         return str(error)
     if isinstance(error, MemoryError):

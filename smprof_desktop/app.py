@@ -1,0 +1,261 @@
+"""The one place that builds everything and connects it: the window for a person, or one page as a picture."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import (
+    QBuffer,
+    QCoreApplication,
+    QEvent,
+    QEventLoop,
+    QIODevice,
+    QMessageLogContext,
+    QSocketNotifier,
+    Qt,
+    QtMsgType,
+    qInstallMessageHandler,
+)
+from PySide6.QtGui import QColor, QFont, QPixmap
+from PySide6.QtWidgets import QApplication
+
+from smprof.profile.manifest import ProfileError, write_atomically
+from smprof_desktop.progress import CancelCheck, Progress, silent
+from smprof_desktop.session import Session
+from smprof_desktop.settings import Settings
+from smprof_desktop.tasks import Tasks
+from smprof_desktop.window.icons import icon
+from smprof_desktop.window.main_window import TITLE, MainWindow
+from smprof_desktop.window.theme import ThemeSwitch
+
+if TYPE_CHECKING:
+    from smprof.profile.reader import Profile
+
+Range = tuple[int, int]
+"""[begin, end) in ns from the profile's start, as the command line gives it."""
+
+SNAPSHOT_FONT, SNAPSHOT_FONT_PT = "DejaVu Sans", 9
+SNAPSHOT_TIMEOUT_S = 600.0
+MAX_SIDE_PX = 32_000
+
+_HARMLESS = (
+    # The offscreen platform says this of every window.
+    "This plugin does not support propagateSizeHints()",
+    "This plugin does not support raise()",
+)
+
+
+def run(
+    targets: Sequence[str], page: str | None = None, range_ns: Range | None = None, select: str | None = None
+) -> int:
+    """Open the window, load the targets beside it, return the exit code once it is closed.
+
+    `page`, `range_ns` and `select` are shown once the targets are loaded; without targets `page` at once.
+
+    Raises:
+        ProfileError: there is no display to open a window on.
+    """
+    _need_display()
+    application = _application()
+    qInstallMessageHandler(_on_qt_message)
+    settings = Settings(Settings.user_path())
+    session, tasks = Session(), Tasks()
+    window = MainWindow(session, tasks, settings, _open_targets)
+    themes = ThemeSwitch(application, settings)
+    window.show()
+    if targets:
+        window.load(targets, lambda: _show_asked(window, page or "dashboard", range_ns, select))
+    elif page is not None:
+        window.show_page(page)
+    with _closed_by_interrupt(window):
+        code = application.exec()
+    tasks.close()
+    window.deleteLater()
+    themes.deleteLater()
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    return code
+
+
+def snapshot(
+    targets: Sequence[str],
+    page: str,
+    out: Path,
+    size: tuple[int, int] = (1280, 800),
+    range_ns: Range | None = None,
+    select: str | None = None,
+    theme: str = "light",
+    scale: float = 1.0,
+    progress: Progress = silent,
+) -> None:
+    """Write one page as a PNG of `size` × `scale` pixels, without a screen, once everything visible on it is final.
+
+    Reads and writes no settings, and always draws in one font, so that the same profile gives the same picture.
+
+    Raises:
+        ProfileError: a target cannot be opened, nothing is named `select`, or the picture cannot be written.
+    """
+    if not all(1 <= side * scale <= MAX_SIDE_PX for side in size):
+        raise ProfileError(
+            f"A picture of {size[0]}x{size[1]} at scale {scale:g} is not possible; give sides of 1 to "
+            f"{MAX_SIDE_PX} pixels."
+        )
+    if QApplication.instance() is None:
+        os.environ["QT_QPA_PLATFORM"] = "offscreen"
+        os.environ["QT_SCALE_FACTOR"] = f"{scale:g}"
+    application = _application()
+    old_handler = qInstallMessageHandler(_on_qt_message)
+    font_before = application.font()
+    application.setFont(QFont(SNAPSHOT_FONT, SNAPSHOT_FONT_PT))
+    settings = Settings(None)
+    settings.set("theme", theme)
+    session, tasks = Session(), Tasks()
+    themes = ThemeSwitch(application, settings)
+    window = MainWindow(session, tasks, settings, _open_targets)
+    try:
+        window.resize(*size)
+        window.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)
+        window.show()
+        if targets:
+            session.open(_open_targets(targets, progress, lambda: False))
+        _show_asked(window, page, range_ns, select, must_find=True)
+        _wait_until_final(application, window, tasks)
+        _write(window, out, scale)
+    finally:
+        tasks.close()
+        window.close()
+        window.deleteLater()
+        themes.deleteLater()
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        application.setFont(font_before)
+        qInstallMessageHandler(old_handler)
+
+
+def _application() -> QApplication:
+    application = QApplication.instance()
+    if not isinstance(application, QApplication):
+        QApplication.setHighDpiScaleFactorRoundingPolicy(Qt.HighDpiScaleFactorRoundingPolicy.PassThrough)
+        application = QApplication(["smprof-desktop"])
+    application.setApplicationName("smprof-desktop")
+    application.setApplicationDisplayName(TITLE)
+    application.setDesktopFileName("smprof-desktop")
+    application.setStyle("Fusion")
+    application.setWindowIcon(icon("smprof-desktop", QColor("#000000"), scale=8))
+    return application
+
+
+def _open_targets(targets: Sequence[str], progress: Progress, cancelled: CancelCheck) -> Profile:
+    """`targets.open_targets`, imported on first use: what reads profiles must not hold up the window."""
+    from smprof_desktop.targets import open_targets
+
+    return open_targets(targets, progress, cancelled)
+
+
+def _show_asked(
+    window: MainWindow, page: str, range_ns: Range | None, select: str | None, must_find: bool = False
+) -> None:
+    """Show the page, range and slice of the command line. Raises ProfileError, or says it in the window."""
+    profile = window.session.profile
+    window.show_page(page)
+    if profile is None:
+        return
+    if range_ns is not None:
+        window.session.show(profile.begin_ns + range_ns[0], profile.begin_ns + range_ns[1])
+    if select is not None:
+        from smprof_desktop.analysis.slices import find
+
+        found = find(profile, select)
+        if found is None:
+            sentence = f"No slice's name contains {select[:200]!r}; check the spelling, capitals count."
+            if must_find:
+                raise ProfileError(sentence)
+            window.show_error(sentence)
+        window.session.select(found)
+
+
+def _wait_until_final(application: QApplication, window: MainWindow, tasks: Tasks) -> None:
+    deadline = time.monotonic() + SNAPSHOT_TIMEOUT_S
+    while not (window.is_final and tasks.is_idle):
+        if time.monotonic() > deadline:
+            raise ProfileError(
+                f"The page was not finished after {SNAPSHOT_TIMEOUT_S:.0f} seconds; choose a smaller range or profile."
+            )
+        application.processEvents(QEventLoop.ProcessEventsFlag.AllEvents, 50)
+        time.sleep(0.002)
+    for _ in range(3):  # layouts that the last figure set off
+        QCoreApplication.sendPostedEvents()
+        application.processEvents()
+
+
+def _write(window: MainWindow, out: Path, scale: float) -> None:
+    pixmap = QPixmap(round(window.width() * scale), round(window.height() * scale))
+    pixmap.setDevicePixelRatio(scale)
+    pixmap.fill(Qt.GlobalColor.transparent)
+    window.render(pixmap)
+    buffer = QBuffer()
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    if not pixmap.toImage().save(buffer, "PNG"):  # type: ignore[call-overload]
+        raise ProfileError("The picture could not be made; give a smaller size.")
+    try:
+        write_atomically(out, bytes(buffer.data().data()))
+    except OSError as error:
+        raise ProfileError(
+            f"The picture cannot be written to {out}: {(error.strerror or 'no reason given').lower()}; choose "
+            f"another place."
+        ) from None
+
+
+def _need_display() -> None:
+    """Without a display Qt would abort the process; say what to do instead."""
+    is_unix_desktop = sys.platform not in ("win32", "darwin")
+    if is_unix_desktop and not any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")):
+        raise ProfileError(
+            "There is no display to open a window on: start this on a desktop, or use `smprof-desktop snapshot` "
+            "and `report`."
+        )
+
+
+def _on_qt_message(kind: QtMsgType, context: QMessageLogContext, text: str) -> None:
+    if not any(harmless in text for harmless in _HARMLESS):
+        name = {QtMsgType.QtDebugMsg: "debug", QtMsgType.QtInfoMsg: "info", QtMsgType.QtWarningMsg: "warning"}.get(
+            kind, "error"
+        )
+        print(f"smprof-desktop: Qt {name}: {text}", file=sys.stderr)
+
+
+@contextmanager
+def _closed_by_interrupt(window: MainWindow) -> Iterator[None]:
+    """Close the window on Ctrl+C in the terminal: Python sees a signal only once it runs, so its byte wakes Qt up."""
+    reading, writing = socket.socketpair()
+    with reading, writing:
+        reading.setblocking(False)
+        writing.setblocking(False)
+        notifier = QSocketNotifier(reading.fileno(), QSocketNotifier.Type.Read)
+
+        def awake() -> None:
+            try:
+                reading.recv(64)
+            except BlockingIOError:
+                return
+
+        def interrupted(_signal: int, _frame: object) -> None:
+            window.close()
+            QApplication.quit()
+
+        notifier.activated.connect(awake)
+        fd_before = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
+        before = [(number, signal.signal(number, interrupted)) for number in (signal.SIGINT, signal.SIGTERM)]
+        try:
+            yield
+        finally:
+            notifier.setEnabled(False)
+            signal.set_wakeup_fd(fd_before)
+            for number, handler in before:
+                signal.signal(number, handler)

@@ -1,0 +1,347 @@
+"""The panels of the dashboard as a table: title, what must have been recorded, the function, the form, the help text.
+
+A panel's function is pure: it takes a Scope and returns a figure, or Missing with the reason and the remedy. No Qt.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smprof_desktop import report
+from smprof_desktop.analysis import executions, utilization
+from smprof_desktop.analysis.intervals import Int64s
+
+if TYPE_CHECKING:
+    from smprof.profile.reader import Profile
+
+TOP_KERNELS = 15
+UTILIZATION_BINS = 400
+MAX_HISTOGRAM_BINS = 60
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What the page answers for: a profile, or its range [begin_ns, end_ns). The report is built once, when first
+    asked."""
+
+    profile: Profile
+    begin_ns: int | None = None
+    end_ns: int | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+    _built: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def report(self) -> Mapping[str, Any]:
+        """The figures of `report.build` for this scope; any thread may ask."""
+        with self._lock:
+            if not self._built:
+                self._built.update(report.build(self.profile, self.begin_ns, self.end_ns))
+            return self._built
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Why a panel has no figure and how to get one, as one or two sentences."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Share:
+    """One sector or row: what it is called, how much it is (ns or a count)."""
+
+    name: str
+    value: int
+    count: int | None = None
+
+
+@dataclass(frozen=True)
+class Pie:
+    """Shares of `whole`, in the order of the legend. `unit` is "ns" or "count"; `basis` names the whole, its
+    denominator.
+
+    The sectors fill the circle; where they are not all of the whole (the top 15), `note` says how much they are.
+    """
+
+    shares: tuple[Share, ...]
+    whole: int
+    unit: str
+    basis: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One curve: a value for each bin of time, NaN where nothing is known, and its mean over all that is."""
+
+    name: str
+    values: NDArray[np.float64]
+    mean: float
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Curves over bins of time: `edges_ns` from the profile's start, one more than each line has values; in percent."""
+
+    edges_ns: Int64s
+    lines: tuple[Line, ...]
+    basis: str
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """How many durations lie in each bin: `edges_ns` is one longer than `counts`; the last bin includes its end."""
+
+    edges_ns: Int64s
+    counts: Int64s
+    facts: tuple[tuple[str, int], ...]
+    """Durations that say it in short, in ns: mean, median, …"""
+    basis: str
+
+
+Figure = Pie | Lines | Histogram | Missing
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel. `width` in sixths of a wide page. `needs` names the columns without which there is nothing to show."""
+
+    key: str
+    title: str
+    needs: tuple[str, ...]
+    figure: Callable[[Scope], Figure]
+    form: type[Pie] | type[Lines] | type[Histogram]
+    width: int
+    help: str
+
+
+NO_DEVICE = Missing(
+    "No GPU activity was recorded. Record with EnableCuda set to 1, or with ProfilerActivity.CUDA where the "
+    "trace is PyTorch's."
+)
+
+
+def gpu_active_time(scope: Scope) -> Figure:
+    """Active against idle, over the windows of all devices that were used."""
+    devices = scope.report()["devices"]
+    window_ns = sum(device["window_ns"] for device in devices)
+    if not window_ns:
+        return NO_DEVICE
+    active_ns = sum(device["active_ns"] for device in devices)
+    idle_ns = max(0, window_ns - active_ns)
+    basis = f"{len(devices):,} {'device' if len(devices) == 1 else 'devices'} × their window"
+    return Pie((Share("Active", active_ns), Share("Idle", idle_ns)), window_ns, "ns", basis)
+
+
+def gpu_utilization_over_time(scope: Scope) -> Figure:
+    """Per host the mean share of each bin in which its devices were active."""
+    profile = scope.profile
+    begin_ns = profile.begin_ns if scope.begin_ns is None else scope.begin_ns
+    end_ns = profile.end_ns if scope.end_ns is None else scope.end_ns
+    busy: dict[str, list[tuple[Int64s, Int64s]]] = {}
+    windows: dict[str, list[utilization.Windows]] = {}
+    nothing = np.empty(0, np.int64)
+    for process in profile.processes:
+        info = process.info
+        seen = {}
+        if len(process.table("device")):
+            part = executions.part(process.table("device"), scope.begin_ns, scope.end_ns)
+            seen = {use.device: use.busy for use in utilization.devices(part, info.windows_ns)}
+        for index in sorted(seen.keys() | {device.index for device in info.devices if device.used}):
+            busy.setdefault(info.host, []).append(seen.get(index, (nothing, nothing)))
+            windows.setdefault(info.host, []).append(info.windows_ns)
+    if not busy or end_ns <= begin_ns:
+        return NO_DEVICE
+    edges_ns = bin_edges(begin_ns, end_ns, UTILIZATION_BINS)
+    lines = []
+    for host in sorted(busy):
+        shares, active_ns, window_ns = utilization.shares_per_bin(busy[host], windows[host], edges_ns)
+        total_ns = int(window_ns.sum())
+        mean = 100 * int(active_ns.sum()) / total_ns if total_ns else float("nan")
+        lines.append(Line(host, shares * 100, mean))
+    devices = sum(map(len, busy.values()))
+    basis = f"mean over the devices of a host, {devices:,} in all, inside their windows"
+    return Lines(edges_ns - profile.begin_ns, tuple(lines), basis)
+
+
+def time_by_top_kernels(scope: Scope) -> Figure:
+    """The kernels with the greatest total time; shares are of all kernel time."""
+    kernels = scope.report()["kernels"]
+    if not kernels:
+        return NO_DEVICE
+    whole = sum(kernel["total_ns"] for kernel in kernels)
+    shares = tuple(Share(kernel["name"], kernel["total_ns"], kernel["count"]) for kernel in kernels[:TOP_KERNELS])
+    return Pie(shares, whole, "ns", "all kernel time, overlap counted twice", _top_note(len(kernels)))
+
+
+def launches_by_top_kernels(scope: Scope) -> Figure:
+    """The kernels that ran most often; shares are of all kernel executions."""
+    kernels = scope.report()["kernels"]
+    if not kernels:
+        return NO_DEVICE
+    whole = sum(kernel["count"] for kernel in kernels)
+    most = sorted(kernels, key=lambda kernel: (-kernel["count"], kernel["name"]))[:TOP_KERNELS]
+    shares = tuple(Share(kernel["name"], kernel["count"]) for kernel in most)
+    return Pie(shares, whole, "count", "all kernel launches", _top_note(len(kernels)))
+
+
+def gpu_activity_distribution(scope: Scope) -> Figure:
+    """Kernels, copies, sets and host synchronisation by their plain sums."""
+    activities = scope.report()["activities"]
+    shares = tuple(
+        Share(name, activities[key])
+        for name, key in (
+            ("kernel", "kernel_ns"),
+            ("memcpy", "memcpy_ns"),
+            ("memset", "memset_ns"),
+            ("sync", "sync_ns"),
+        )
+    )
+    whole = sum(share.value for share in shares)
+    if not whole:
+        return NO_DEVICE
+    return Pie(shares, whole, "ns", "their sum, overlap counted twice; sync is the host's waiting calls")
+
+
+def memory_operations_distribution(scope: Scope) -> Figure:
+    """Time of copies by direction, and of sets."""
+    operations = [operation for operation in scope.report()["memory_ops"] if operation["count"]]
+    whole = sum(operation["total_ns"] for operation in operations)
+    if not whole:
+        return Missing(
+            "No memory operation was recorded on a GPU: this run copied and set nothing there, or only kernels "
+            "were recorded."
+        )
+    shares = (Share(operation["kind"], operation["total_ns"], operation["count"]) for operation in operations)
+    return Pie(
+        tuple(sorted(shares, key=lambda share: -share.value)),
+        whole,
+        "ns",
+        "all memory operations, overlap counted twice",
+    )
+
+
+def step_time_distribution(scope: Scope) -> Figure:
+    """Durations of the steps."""
+    durations_ns = np.array([step["duration_ns"] for step in scope.report()["steps"]], np.int64)
+    if not len(durations_ns):
+        return Missing(
+            "No step was annotated. Annotate each step of the training loop: `with smprof.annotate(f'step_{i}')`, "
+            "or the profiler's step() in PyTorch."
+        )
+    return histogram(durations_ns, f"{len(durations_ns):,} steps, on the host")
+
+
+def histogram(durations_ns: Int64s, basis: str) -> Histogram:
+    """Durations counted in equal bins of whole ns; about the square root of their number, 60 at most."""
+    least, greatest = int(durations_ns.min()), int(durations_ns.max())
+    bins = min(MAX_HISTOGRAM_BINS, max(5, round(len(durations_ns) ** 0.5)))
+    edges_ns = bin_edges(least, max(greatest, least + 1), bins)
+    place = np.clip(np.searchsorted(edges_ns, durations_ns, "right") - 1, 0, len(edges_ns) - 2)
+    counts = np.bincount(place, minlength=len(edges_ns) - 1).astype(np.int64)
+    facts = (
+        ("Mean", round(float(durations_ns.mean()))),
+        ("Median", round(float(np.median(durations_ns)))),
+        ("Least", least),
+        ("Greatest", greatest),
+    )
+    return Histogram(edges_ns, counts, facts, basis)
+
+
+def bin_edges(begin_ns: int, end_ns: int, bins: int) -> Int64s:
+    """Edges of at most `bins` equal bins of whole ns, the last one cut off at `end_ns`; `end_ns` is above
+    `begin_ns`."""
+    width_ns = -(-(end_ns - begin_ns) // bins)
+    count = -(-(end_ns - begin_ns) // width_ns)
+    return np.array([*(begin_ns + width_ns * index for index in range(count)), end_ns], np.int64)
+
+
+def _top_note(kernels: int) -> str:
+    return f"top {TOP_KERNELS} of {kernels:,} kernels" if kernels > TOP_KERNELS else f"all {kernels:,} kernels"
+
+
+_DEVICE_TIME = ("device.kind", "device.start_ns", "device.duration_ns")
+
+PANELS: Sequence[Panel] = (
+    Panel(
+        "gpu_active_time",
+        "GPU active time",
+        _DEVICE_TIME,
+        gpu_active_time,
+        Pie,
+        2,
+        "How much of the recorded time the GPUs had a kernel, copy or set running on any stream, against the "
+        "time they had none. "
+        "Much idle time means that the GPUs wait: for the host to launch, for data, or for each other.",
+    ),
+    Panel(
+        "gpu_utilization_over_time",
+        "GPU utilization over time",
+        _DEVICE_TIME,
+        gpu_utilization_over_time,
+        Lines,
+        4,
+        "For each host, the mean share of each moment in which its GPUs were active. Covers only what was "
+        "recorded between start and "
+        "stop. Look for hosts that do less than others, for gaps, and for a level that stays low.",
+    ),
+    Panel(
+        "top_kernels_by_time",
+        "Time spent by top 15 GPU kernels",
+        _DEVICE_TIME,
+        time_by_top_kernels,
+        Pie,
+        3,
+        "The kernels in which the GPUs spent most time. These are where a faster kernel, a lower precision or a "
+        "better launch "
+        "shape pays most.",
+    ),
+    Panel(
+        "top_kernels_by_count",
+        "Launch counts of top 15 GPU kernels",
+        _DEVICE_TIME,
+        launches_by_top_kernels,
+        Pie,
+        3,
+        "The kernels that ran most often. Many launches of short kernels are a sign of launch overhead: fuse "
+        "them, or capture "
+        "them in a CUDA graph.",
+    ),
+    Panel(
+        "gpu_activities",
+        "GPU activity distribution",
+        _DEVICE_TIME,
+        gpu_activity_distribution,
+        Pie,
+        2,
+        "Time in kernels, in memory operations (memcpy, memset) and in synchronisation calls of the host (sync).",
+    ),
+    Panel(
+        "gpu_memory_operations",
+        "GPU memory operations distribution",
+        (*_DEVICE_TIME, "device.copy_kind"),
+        memory_operations_distribution,
+        Pie,
+        2,
+        "Time in copies by direction: HtoD is from host to device. Much time there may be hidden behind kernels "
+        "by pinned memory "
+        "and asynchronous copies.",
+    ),
+    Panel(
+        "step_times",
+        "Step time distribution",
+        ("annotation.start_ns", "annotation.duration_ns"),
+        step_time_distribution,
+        Histogram,
+        2,
+        "How long the annotated steps took. A long tail or a second hill means that some steps wait: often for "
+        "data, a checkpoint or "
+        "a slower rank.",
+    ),
+)
+"""In the order of the page."""

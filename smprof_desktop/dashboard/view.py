@@ -1,0 +1,213 @@
+"""The Dashboard page: a card for each panel, filled as its figure is ready."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Literal
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
+
+from smprof_desktop.analysis.quantities import time_text
+from smprof_desktop.dashboard.charts import chart
+from smprof_desktop.dashboard.panels import PANELS, Figure, Histogram, Lines, Missing, Panel, Pie, Scope
+from smprof_desktop.plain_text import tooltip
+from smprof_desktop.session import Session
+from smprof_desktop.tasks import Tasks
+
+SIXTHS = 6
+WIDE_PX = 900
+"""From this width on, panels stand side by side as their table says; below, each takes twice its share."""
+NARROW_PX = 620
+"""Below, each panel has a line of its own."""
+
+State = Literal["waiting", "shown", "missing", "failed"]
+
+
+class Card(QFrame):
+    """One panel: title, help, and its chart or why there is none. `state` says which."""
+
+    def __init__(self, panel: Panel) -> None:
+        super().__init__()
+        self.panel = panel
+        self.state: State = "waiting"
+        self.setObjectName("card")
+        self._title = _plain(panel.title, "card_title")
+        self._question = QToolButton()
+        self._question.setText("?")
+        self._question.setAutoRaise(True)
+        self._question.setCheckable(True)
+        self._question.setAccessibleName(f"Help on {panel.title}")
+        self._question.setToolTip(tooltip(panel.help))
+        self._help = _plain(panel.help, "muted")
+        self._help.hide()
+        self._question.toggled.connect(self._help.setVisible)
+        self._note = _plain("", "muted")
+        self._note.setMinimumHeight(150)
+        self._note.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._chart: QWidget | None = None
+        self._basis = _plain("", "muted")
+        head = QHBoxLayout()
+        head.addWidget(self._title, 1)
+        head.addWidget(self._question, 0, Qt.AlignmentFlag.AlignTop)
+        self._body = QVBoxLayout(self)
+        self._body.setContentsMargins(12, 8, 12, 8)
+        self._body.setSpacing(4)
+        self._body.addLayout(head)
+        self._body.addWidget(self._help)
+        self._body.addWidget(self._note, 1)
+        self._body.addWidget(self._basis)
+        self.wait()
+
+    @property
+    def text(self) -> str:
+        """What is said in place of a chart."""
+        return self._note.text()
+
+    @property
+    def chart(self) -> QWidget | None:
+        """The chart, once there is one."""
+        return self._chart
+
+    def wait(self) -> None:
+        """Say that the figure is being worked out."""
+        self._say("waiting", "Working…")
+
+    def show_figure(self, figure: Figure) -> None:
+        """Draw the figure, or say why there is none."""
+        if isinstance(figure, Missing):
+            self._say("missing", figure.reason)
+            return
+        self._drop_chart()
+        self.state = "shown"
+        self._note.hide()
+        self._chart = chart(figure)
+        self._body.insertWidget(2, self._chart, 1)
+        self._basis.setText(_basis_text(figure))
+        self._basis.show()
+
+    def fail(self, sentence: str) -> None:
+        """Say that the figure could not be worked out."""
+        self._say("failed", sentence)
+
+    def _say(self, state: State, text: str) -> None:
+        self._drop_chart()
+        self.state = state
+        self._note.setText(text)
+        self._note.show()
+        self._basis.hide()
+
+    def _drop_chart(self) -> None:
+        if self._chart is not None:
+            self._body.removeWidget(self._chart)
+            self._chart.hide()
+            self._chart.deleteLater()
+            self._chart = None
+
+
+class DashboardView(QScrollArea):
+    """The cards, laid out by width. Figures are worked out beside the window; a newer profile replaces what is under
+    way."""
+
+    def __init__(self, session: Session, tasks: Tasks, panels: Sequence[Panel] = PANELS) -> None:
+        super().__init__()
+        self._session = session
+        self._tasks = tasks
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.cards = [Card(panel) for panel in panels]
+        self._nothing = _plain("No profile is loaded.", "muted")
+        self._scope = _plain("", "muted")
+        body = QWidget()
+        outer = QVBoxLayout(body)
+        outer.setContentsMargins(12, 8, 12, 12)
+        outer.setSpacing(8)
+        outer.addWidget(self._nothing)
+        outer.addWidget(self._scope)
+        self._grid = QGridLayout()
+        self._grid.setSpacing(10)
+        for column in range(SIXTHS):
+            self._grid.setColumnStretch(column, 1)
+        outer.addLayout(self._grid)
+        outer.addStretch()
+        self.setWidget(body)
+        self._factor = 0
+        self._lay_out()
+        session.profile_changed.connect(self.refresh)
+        self.refresh()
+
+    @property
+    def is_final(self) -> bool:
+        """Whether no card is waiting any more."""
+        return self._session.profile is None or all(card.state != "waiting" for card in self.cards)
+
+    def refresh(self) -> None:
+        """Work every figure out again for the profile that is open."""
+        profile = self._session.profile
+        self._nothing.setVisible(profile is None)
+        self._scope.setVisible(profile is not None)
+        for card in self.cards:
+            card.setVisible(profile is not None)
+            card.wait()
+            kind = f"panel {card.panel.key}"
+            if profile is None:
+                self._tasks.cancel_kind(kind)
+        if profile is None:
+            return
+        self._scope.setText("For the whole profile.")
+        scope = Scope(profile)
+        for card in self.cards:
+            work = card.panel.figure
+            self._tasks.start(
+                f"panel {card.panel.key}",
+                lambda _progress, _cancelled, work=work: work(scope),
+                card.show_figure,
+                card.fail,
+                partial(card.fail, "This was cancelled."),
+            )
+
+    def _lay_out(self) -> None:
+        """Place the cards from left to right in lines of six sixths; the last of a line takes what is left."""
+        width_px = self.viewport().width()
+        factor = 1 if width_px >= WIDE_PX else 2 if width_px >= NARROW_PX else SIXTHS
+        if factor == self._factor:
+            return
+        self._factor = factor
+        lines: list[list[tuple[Card, int]]] = [[]]
+        for card in self.cards:
+            span = min(SIXTHS, card.panel.width * factor)
+            if sum(spans for _, spans in lines[-1]) + span > SIXTHS:
+                lines.append([])
+            lines[-1].append((card, span))
+        for card in self.cards:
+            self._grid.removeWidget(card)
+        for row, line in enumerate(lines):
+            column = 0
+            for place, (card, span) in enumerate(line):
+                span = SIXTHS - column if place == len(line) - 1 else span
+                self._grid.addWidget(card, row, column, 1, span)
+                column += span
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._lay_out()
+
+
+def _plain(text: str, name: str) -> QLabel:
+    result = QLabel()
+    result.setTextFormat(Qt.TextFormat.PlainText)
+    result.setText(text)
+    result.setObjectName(name)
+    result.setWordWrap(True)
+    return result
+
+
+def _basis_text(figure: Pie | Lines | Histogram) -> str:
+    """Under the chart: what the shares are of, and which part is shown."""
+    if isinstance(figure, Pie):
+        whole = time_text(figure.whole) if figure.unit == "ns" else f"{figure.whole:,}"
+        return f"Shares of {whole}: {figure.basis}." + (f" Shown: {figure.note}." if figure.note else "")
+    return figure.basis[:1].upper() + figure.basis[1:] + "."

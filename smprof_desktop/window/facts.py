@@ -1,0 +1,216 @@
+"""What a profile says about itself, as rows of text for the Load and Information pages. No Qt."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from smprof.profile.manifest import Clock, Device, Process
+from smprof.profile.schema import LOSS_KINDS, SLICE_TABLES
+from smprof_desktop.analysis.quantities import exact_time_text, size_text
+
+if TYPE_CHECKING:
+    from smprof.profile.reader import Profile
+
+MAX_LISTED = 40
+"""Names listed in one cell before the rest is only counted."""
+
+
+@dataclass(frozen=True)
+class FactTable:
+    """A heading and its rows. `empty` is what is said where there are none."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    empty: str = ""
+
+
+def summary(profile: Profile) -> list[tuple[str, str]]:
+    """The Loaded profile section, row by row. Reads only lengths and the manifest."""
+    manifest = profile.manifest
+    ranks = [process.rank for process in manifest.processes if process.rank is not None]
+    devices = {
+        (process.host, process.process, device.index) for process in manifest.processes for device in process.devices
+    }
+    slices = sum(len(process.table(table)) for process in profile.processes for table in SLICE_TABLES)
+    losses = sum(loss.count for loss in profile.losses)
+    rows = [
+        ("Name", manifest.name or "without a name"),
+        ("Hosts", _listed([host.name for host in manifest.hosts])),
+        ("Processes", f"{len(manifest.processes):,}" + (f", ranks {_ranges(sorted(set(ranks)))}" if ranks else "")),
+        ("Devices", f"{len(devices):,}" + _device_names(manifest.processes)),
+        ("Span", exact_time_text(profile.end_ns - profile.begin_ns)),
+        ("Slices", f"{slices:,}"),
+        ("Losses", f"{losses:,}" + (" — see Information" if losses else "")),
+    ]
+    if not manifest.complete:
+        rows.append(("Complete", "no: still being recorded, or cut off"))
+    return rows
+
+
+def information(profile: Profile) -> list[FactTable]:
+    """Every table of the Information page."""
+    manifest = profile.manifest
+    origin_ns = profile.begin_ns
+    return [
+        FactTable("Profile", (), tuple(_profile_rows(profile))),
+        FactTable(
+            "Hosts",
+            ("Host", "Instance type", "More"),
+            tuple((host.name, host.instance_type or "not recorded", _json(host.metadata)) for host in manifest.hosts),
+            "No host was recorded.",
+        ),
+        FactTable(
+            "Processes",
+            ("Host", "Process", "Rank", "PID", "Name", "Threads", "Recorded", "Windows from the profile's start"),
+            tuple(_process_row(process, origin_ns) for process in manifest.processes),
+            "No process was recorded.",
+        ),
+        FactTable(
+            "Devices",
+            ("Host", "Process", "Device", "Name", "Memory", "Used", "Properties"),
+            tuple(_device_row(process, device) for process in manifest.processes for device in process.devices),
+            "No device was recorded.",
+        ),
+        FactTable("Frameworks", (), tuple(sorted(manifest.frameworks.items())), "No version was recorded."),
+        FactTable(
+            "Hyperparameters",
+            (),
+            tuple((key, _text(value)) for key, value in sorted(manifest.hyperparameters.items())),
+            "None were recorded.",
+        ),
+        FactTable(
+            "Losses",
+            ("Kind", "Count", "Where and why", "Meaning"),
+            tuple((loss.kind, f"{loss.count:,}", loss.detail, LOSS_KINDS[loss.kind]) for loss in profile.losses),
+            "Nothing was lost: everything that was recorded is shown.",
+        ),
+        FactTable(
+            "Sources",
+            ("Name", "Size", "Format", "SHA-256"),
+            tuple(_source_row(source) for source in manifest.sources),
+            "This profile was recorded, not imported.",
+        ),
+        FactTable(
+            "Further metadata",
+            ("Process", "Key", "Value"),
+            tuple(
+                (process.process, key, _text(value))
+                for process in manifest.processes
+                for key, value in sorted(process.metadata.items())
+            ),
+            "There is none.",
+        ),
+    ]
+
+
+def _profile_rows(profile: Profile) -> list[tuple[str, str]]:
+    manifest = profile.manifest
+    rows = [("Name", manifest.name or "without a name")]
+    if manifest.synthetic:
+        rows.append(("Synthetic", "yes: generated, not recorded on any machine"))
+    rows += [
+        ("Created by", manifest.created_by or "not recorded"),
+        ("Format version", str(manifest.version)),
+        ("Complete", "yes" if manifest.complete else "no: still being recorded, or cut off"),
+        ("Span", exact_time_text(profile.end_ns - profile.begin_ns)),
+        *_clock_rows(manifest.clock, profile.begin_ns),
+    ]
+    for table in SLICE_TABLES:
+        count = sum(len(process.table(table)) for process in profile.processes)
+        rows.append((f"{table.capitalize()} slices", f"{count:,}"))
+    rows.append(("Counter samples", f"{sum(len(process.table('counter')) for process in profile.processes):,}"))
+    return rows
+
+
+def _clock_rows(clock: Clock, begin_ns: int) -> list[tuple[str, str]]:
+    unix_ns = (
+        begin_ns if clock.kind == "unix" else None if clock.unix_offset_ns is None else begin_ns + clock.unix_offset_ns
+    )
+    rows = [("Clock", "Unix time (UTC)" if clock.kind == "unix" else "relative to a moment that was not recorded")]
+    if clock.kind != "unix" and unix_ns is not None:
+        rows = [("Clock", f"relative; {clock.unix_offset_ns:,} ns behind Unix time")]
+    rows.append(("Begins at", f"{begin_ns:,} ns" + ("" if unix_ns is None else f" = {_date(unix_ns)}")))
+    if clock.uncertainty_ns is not None:
+        rows.append(("Clock uncertainty", exact_time_text(clock.uncertainty_ns)))
+    if clock.drift_ppm is not None:
+        rows.append(("Clock drift", f"{clock.drift_ppm:g} ppm"))
+    return rows
+
+
+def _date(unix_ns: int) -> str:
+    seconds, rest_ns = divmod(unix_ns, 1_000_000_000)
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}.{rest_ns:09d} UTC"
+    except (OverflowError, ValueError, OSError):
+        return "outside the calendar"
+
+
+def _process_row(process: Process, origin_ns: int) -> tuple[str, ...]:
+    windows = [f"{begin - origin_ns:,} … {end - origin_ns:,} ns" for begin, end in process.windows_ns]
+    return (
+        process.host,
+        process.process,
+        "–" if process.rank is None else str(process.rank),
+        "–" if process.pid is None else str(process.pid),
+        process.name,
+        f"{len(process.threads):,}",
+        ", ".join(process.recorded),
+        _listed(windows) if windows else "not recorded",
+    )
+
+
+def _device_row(process: Process, device: Device) -> tuple[str, ...]:
+    return (
+        process.host,
+        process.process,
+        str(device.index),
+        device.name or "not recorded",
+        "–" if device.memory_bytes is None else size_text(device.memory_bytes),
+        "yes" if device.used else "not known",
+        _json(device.properties),
+    )
+
+
+def _source_row(source: dict[str, Any]) -> tuple[str, ...]:
+    size = source.get("bytes")
+    return (
+        _text(source.get("name", "")),
+        size_text(size) if isinstance(size, int) else "–",
+        _text(source.get("format", "")),
+        _text(source.get("sha256", "")),
+    )
+
+
+def _device_names(processes: list[Process]) -> str:
+    names = sorted({device.name for process in processes for device in process.devices if device.name})
+    return f": {_listed(names)}" if names else ""
+
+
+def _listed(names: list[str]) -> str:
+    if not names:
+        return "none"
+    more = len(names) - MAX_LISTED
+    return ", ".join(names[:MAX_LISTED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _ranges(numbers: list[int]) -> str:
+    """Sorted numbers with runs drawn together: 0–7, 12."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return _listed([str(first) if first == last else f"{first}–{last}" for first, last in runs])
+
+
+def _json(value: dict[str, Any]) -> str:
+    return ", ".join(f"{key} = {_text(item)}" for key, item in sorted(value.items()))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

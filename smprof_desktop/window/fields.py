@@ -1,0 +1,127 @@
+"""Labels and tables of plain text that can be selected and copied: what most pages are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFrame,
+    QHeaderView,
+    QLabel,
+    QSizePolicy,
+    QTableWidget,
+    QTableWidgetItem,
+    QWidget,
+)
+
+from smprof_desktop.plain_text import table_text, tooltip
+
+ROW_PADDING_PX = 7
+
+
+def label(text: str = "", name: str = "", wraps: bool = False, selectable: bool = False) -> QLabel:
+    """A label that shows its text literally. `name` is what the style sheet knows it by."""
+    result = QLabel()
+    result.setTextFormat(Qt.TextFormat.PlainText)
+    result.setText(text)
+    result.setObjectName(name)
+    result.setWordWrap(wraps)
+    result.setIndent(0)
+    if selectable:
+        result.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+    return result
+
+
+class CopyTable(QTableWidget):
+    """Read-only rows of text: Ctrl+C copies what is selected as tab-separated text, in full also where it is elided."""
+
+    def __init__(self, headings: Sequence[str] = (), columns: int = 2, parent: QWidget | None = None) -> None:
+        super().__init__(0, len(headings) or columns, parent)
+        self._fits_height = False
+        self.setHorizontalHeaderLabels(list(headings) or [""] * columns)
+        self.horizontalHeader().setVisible(bool(headings))
+        self.horizontalHeader().setHighlightSections(False)
+        self.horizontalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        self.horizontalHeader().setSectionResizeMode(self.columnCount() - 1, QHeaderView.ResizeMode.Stretch)
+        self.horizontalHeader().setMaximumSectionSize(520)
+        self.verticalHeader().setVisible(False)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.setAlternatingRowColors(True)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setTabKeyNavigation(False)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        copy = QAction("Copy", self)
+        copy.setShortcut(QKeySequence.StandardKey.Copy)
+        copy.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        copy.triggered.connect(self.copy_selected)
+        self.addAction(copy)
+        self._set_row_height()
+
+    def fill(self, rows: Sequence[Sequence[str]]) -> None:
+        """Show these rows in place of the present ones."""
+        self.setRowCount(0)
+        self.setRowCount(len(rows))
+        for row, cells in enumerate(rows):
+            for column, text in enumerate(cells):
+                item = QTableWidgetItem(text)
+                item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)
+                item.setToolTip(tooltip(text) if len(text) > 24 else "")
+                self.setItem(row, column, item)
+        if self._fits_height:
+            self._fit_height()
+
+    def add_heading(self, row: int) -> None:
+        """Make a row a heading: bold, over all columns."""
+        item = self.item(row, 0)
+        font = item.font()
+        font.setBold(True)
+        item.setFont(font)
+        self.setSpan(row, 0, 1, self.columnCount())
+
+    def fit_height(self) -> None:
+        """Be as high as the rows, without a scroll bar: for a page that scrolls as a whole."""
+        self._fits_height = True
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._fit_height()
+
+    def copy_selected(self) -> None:
+        """Put the selected rows on the clipboard; all of them where none is selected."""
+        rows = sorted({index.row() for index in self.selectedIndexes()}) or range(self.rowCount())
+        QGuiApplication.clipboard().setText(table_text(self.texts(row) for row in rows))
+
+    def texts(self, row: int) -> list[str]:
+        """The cells of a row, in full."""
+        items = [self.item(row, column) for column in range(self.columnCount())]
+        return [item.text() for item in items if item is not None]
+
+    def _fit_height(self) -> None:
+        header_px = self.horizontalHeader().sizeHint().height() if self.horizontalHeader().isVisibleTo(self) else 0
+        self.setFixedHeight(self.verticalHeader().length() + header_px + 4)
+
+    def _set_row_height(self) -> None:
+        header = self.verticalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        header.setMinimumSectionSize(8)
+        header.setDefaultSectionSize(self.fontMetrics().height() + ROW_PADDING_PX)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Keep the rows as high as their text when the font changes."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._set_row_height()
+            if self._fits_height:
+                self._fit_height()

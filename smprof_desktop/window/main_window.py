@@ -1,0 +1,401 @@
+"""The main window: left pane, pages, menus; what is opened here is loaded beside it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QByteArray, QEvent, QSize, Qt, QTimer
+from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QPalette
+from PySide6.QtWidgets import (
+    QAbstractScrollArea,
+    QFileDialog,
+    QHBoxLayout,
+    QListWidget,
+    QListWidgetItem,
+    QMainWindow,
+    QMenu,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from smprof_desktop.plain_text import elide_middle, menu_text, tooltip
+from smprof_desktop.progress import CancelCheck, Progress
+from smprof_desktop.session import Session
+from smprof_desktop.settings import Settings
+from smprof_desktop.tasks import Tasks
+from smprof_desktop.window.commands import COMMANDS, PAGES, Command
+from smprof_desktop.window.fields import label
+from smprof_desktop.window.icons import icon
+from smprof_desktop.window.load_page import LoadPage
+
+if TYPE_CHECKING:
+    from smprof.profile.reader import Profile
+
+OpenTargets = Callable[[Sequence[str], Progress, CancelCheck], "Profile"]
+
+TITLE = "SMProf Desktop"
+LOADING = "load"
+PANE_PX = 176
+_KEY = Qt.ItemDataRole.UserRole
+_TO_COME = {"advice": "Advice is to come: what to change, with its evidence and a jump into the timeline."}
+
+
+class MainWindow(QMainWindow):
+    """Left pane, header and one page at a time. Pages are built when first shown, so that the window is there at
+    once."""
+
+    def __init__(self, session: Session, tasks: Tasks, settings: Settings, open_targets: OpenTargets) -> None:
+        super().__init__()
+        self.session, self.tasks, self.settings = session, tasks, settings
+        self._open_targets = open_targets
+        self._loading: int | None = None
+        self._loading_since = 0.0
+        self._actions: list[tuple[Command, QAction]] = []
+        self._pages: dict[str, QWidget] = {}
+        self._stack = QStackedWidget()
+        self._navigation = QListWidget()
+        self._pane_note = label(name="pane_note", wraps=True)
+        self._page_title = label(name="page_title")
+        self._profile_name = label(name="muted")
+        self._badge = label("SYNTHETIC", "badge")
+        self.load_page = LoadPage(session, settings)
+        self._pages["load"] = self.load_page
+        self._stack.addWidget(self.load_page)
+        self._build()
+        self._build_menus()
+        self.load_page.load_asked.connect(self.load)
+        self.load_page.unload_asked.connect(self.unload)
+        self.load_page.cancel_asked.connect(self.cancel_loading)
+        self.load_page.files_asked.connect(self.choose_files)
+        self.load_page.folder_asked.connect(self.choose_folder)
+        session.profile_changed.connect(self._show_profile)
+        session.history_changed.connect(self._enable_actions)
+        self.setAcceptDrops(True)
+        self._show_profile()
+        self.show_page("load")
+        if settings.get("geometry"):
+            self.restoreGeometry(QByteArray.fromHex(settings.get("geometry").encode("ascii", "replace")))
+
+    @property
+    def page_key(self) -> str:
+        """The page that is shown."""
+        item = self._navigation.currentItem()
+        return str(item.data(_KEY)) if item is not None else "load"
+
+    @property
+    def page(self) -> QWidget:
+        """The widget of the page that is shown."""
+        return self._stack.currentWidget()
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing is being loaded and the page shows all it will."""
+        return self._loading is None and bool(getattr(self.page, "is_final", True))
+
+    def load(self, targets: Sequence[str], done: Callable[[], None] | None = None) -> None:
+        """Load targets beside the window, then show the dashboard; or call `done` instead."""
+        wanted = tuple(targets)
+        self._loading_since = time.monotonic()
+        self.show_page("load")
+        self.load_page.show_progress(0.0, f"Loading {elide_middle(', '.join(wanted), 100)}")
+        self._loading = self.tasks.start(
+            LOADING,
+            partial(_open, self._open_targets, wanted),
+            partial(self._loaded, wanted, done),
+            self._failed,
+            self._cancelled,
+            self.load_page.show_progress,
+        )
+        self._enable_actions()
+
+    def cancel_loading(self) -> None:
+        """Ask the loading to stop."""
+        if self._loading is not None:
+            self.load_page.show_cancelling()
+            self.tasks.cancel(self._loading)
+
+    def unload(self) -> None:
+        """Let go of the profile and show the Load page."""
+        self.session.close()
+        self.show_page("load")
+
+    def show_page(self, key: str) -> None:
+        """Show the page of that key of PAGES."""
+        if key not in self._pages:
+            self._pages[key] = self._make_page(key)
+            self._stack.addWidget(self._pages[key])
+            for area in self._pages[key].findChildren(QAbstractScrollArea):
+                area.viewport().setAcceptDrops(False)  # what is dropped is for the window
+        number = next(index for index, page in enumerate(PAGES) if page.key == key)
+        self._stack.setCurrentWidget(self._pages[key])
+        self._page_title.setText(PAGES[number].title)
+        if self._navigation.currentRow() != number:
+            self._navigation.setCurrentRow(number)
+
+    def show_error(self, sentence: str) -> None:
+        """Say on the Load page what went wrong."""
+        self.show_page("load")
+        self.load_page.show_idle(sentence)
+
+    def choose_files(self) -> None:
+        """Ask for trace files and load them."""
+        names, _ = QFileDialog.getOpenFileNames(self, "Open trace files", self.settings.get("folder"))
+        if names:
+            self.settings.set("folder", str(Path(names[0]).parent))
+            self.load(names)
+
+    def choose_folder(self) -> None:
+        """Ask for a folder and load it."""
+        name = QFileDialog.getExistingDirectory(
+            self, "Open a profile folder or a folder of traces", self.settings.get("folder")
+        )
+        if name:
+            self.settings.set("folder", str(Path(name).parent))
+            self.load([name])
+
+    def go_back(self) -> None:
+        """Return to the view before."""
+        self.session.back()
+
+    def go_forward(self) -> None:
+        """Undo `go_back`."""
+        self.session.forward()
+
+    def switch_pane(self) -> None:
+        """Move the keyboard from the left pane to the page or back."""
+        if self._navigation.hasFocus():
+            self._focus_page()
+        else:
+            self._navigation.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def switch_theme(self) -> None:
+        """Set the theme that is not in force."""
+        is_dark = self.palette().color(QPalette.ColorRole.Base).lightness() < 128
+        self.settings.set("theme", "light" if is_dark else "dark")
+
+    def switch_full_screen(self) -> None:
+        """Fill the screen, or stop filling it."""
+        self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)
+
+    def _build(self) -> None:
+        self.setWindowTitle(TITLE)
+        self.resize(1280, 800)
+        self.setMinimumSize(560, 380)
+        self._navigation.setObjectName("navigation")
+        self._navigation.setAccessibleName("Pages")
+        self._navigation.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        for page in PAGES:
+            item = QListWidgetItem(page.title)
+            item.setData(_KEY, page.key)
+            item.setSizeHint(QSize(0, self.fontMetrics().height() + 14))
+            self._navigation.addItem(item)
+        self._navigation.setIconSize(QSize(18, 18))
+        self._colour_icons()
+        self._navigation.currentItemChanged.connect(lambda item, _: item and self.show_page(item.data(_KEY)))
+        self._navigation.itemActivated.connect(lambda _: self._focus_page())
+        pane = QWidget()
+        pane.setObjectName("pane")
+        pane.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        pane.setFixedWidth(PANE_PX + self.fontMetrics().averageCharWidth() * 2)
+        column = QVBoxLayout(pane)
+        column.setContentsMargins(0, 0, 1, 0)
+        column.setSpacing(0)
+        column.addWidget(self._navigation, 1)
+        column.addWidget(self._pane_note)
+        header = QWidget()
+        header.setObjectName("header")
+        header.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        line = QHBoxLayout(header)
+        line.setContentsMargins(16, 7, 16, 7)
+        line.setSpacing(10)
+        line.addWidget(self._page_title)
+        line.addStretch()
+        line.addWidget(self._profile_name)
+        line.addWidget(self._badge)
+        body = QWidget()
+        stacked = QVBoxLayout(body)
+        stacked.setContentsMargins(0, 0, 0, 0)
+        stacked.setSpacing(0)
+        stacked.addWidget(header)
+        stacked.addWidget(self._stack, 1)
+        whole = QWidget()
+        row = QHBoxLayout(whole)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        row.addWidget(pane)
+        row.addWidget(body, 1)
+        self.setCentralWidget(whole)
+
+    def _build_menus(self) -> None:
+        menus: dict[str, QMenu] = {}
+        for command in COMMANDS:
+            if command.menu not in menus:
+                menus[command.menu] = self.menuBar().addMenu(f"&{command.menu}")
+            if command.name == "quit":
+                self._recent_menu = menus["File"].addMenu("Recent")
+                self._recent_menu.aboutToShow.connect(self._fill_recent)
+                menus["File"].addSeparator()
+            action = QAction(command.title, self)
+            action.setShortcuts([QKeySequence(key) for key in command.keys])
+            action.setToolTip(command.meaning)
+            slot = getattr(self, command.slot)
+            action.triggered.connect(partial(_call, slot, *(() if command.argument is None else (command.argument,))))
+            menus[command.menu].addAction(action)
+            self._actions.append((command, action))
+
+    def _make_page(self, key: str) -> QWidget:
+        if key == "dashboard":
+            from smprof_desktop.dashboard.view import DashboardView  # pyqtgraph takes a third of a second to import
+
+            return DashboardView(self.session, self.tasks)
+        if key == "timeline":
+            from smprof_desktop.window.timeline_page import TimelinePage
+
+            return TimelinePage(self.session, self.settings)
+        if key == "information":
+            from smprof_desktop.window.information_page import InformationPage
+
+            return InformationPage(self.session)
+        if key == "settings":
+            from smprof_desktop.window.settings_page import SettingsPage
+
+            return SettingsPage(self.settings, self.settings.where)
+        if key == "shortcuts":
+            from smprof_desktop.window.shortcuts_page import ShortcutsPage
+
+            return ShortcutsPage()
+        page = QWidget()
+        layout = QVBoxLayout(page)
+        layout.setContentsMargins(16, 12, 16, 12)
+        layout.addWidget(label(_TO_COME[key], "muted", wraps=True))
+        layout.addStretch()
+        return page
+
+    def _loaded(self, targets: tuple[str, ...], done: Callable[[], None] | None, profile: Profile) -> None:
+        self._loading = None
+        self.load_page.show_idle()
+        self.settings.add_recent(
+            tuple(
+                str(Path(target).absolute()) if "://" not in target and Path(target).exists() else target
+                for target in targets
+            )
+        )
+        self.session.open(profile)
+        if done is None:
+            self.show_page("dashboard")
+        else:
+            done()
+
+    def _failed(self, sentence: str) -> None:
+        self._loading = None
+        self.show_error(sentence)
+        self._enable_actions()
+
+    def _cancelled(self) -> None:
+        self._loading = None
+        self.load_page.show_idle("Loading was cancelled; nothing was changed.")
+        self._enable_actions()
+
+    def _show_profile(self, _changed: object = None) -> None:
+        profile = self.session.profile
+        name = "" if profile is None else profile.manifest.name or "without a name"
+        is_synthetic = profile is not None and profile.manifest.synthetic
+        short = elide_middle(name, 80)
+        self.setWindowTitle(f"{short}{' (synthetic)' if is_synthetic else ''} — {TITLE}" if name else TITLE)
+        self._profile_name.setText(elide_middle(name, 60))
+        self._profile_name.setToolTip(tooltip(name) if name else "")
+        self._badge.setVisible(is_synthetic)
+        self._pane_note.setText("No profile is loaded." if profile is None else _short_summary(profile))
+        self._enable_actions()
+
+    def _enable_actions(self) -> None:
+        is_open = self.session.profile is not None
+        for command, action in self._actions:
+            if command.name == "back":
+                action.setEnabled(self.session.can_go_back)
+            elif command.name == "forward":
+                action.setEnabled(self.session.can_go_forward)
+            elif command.name == "cancel":
+                action.setEnabled(self._loading is not None)
+            elif command.needs_profile:
+                action.setEnabled(is_open)
+
+    def _fill_recent(self) -> None:
+        self._recent_menu.clear()
+        for targets in self.settings.recent():
+            more = f" and {len(targets) - 1} more" if len(targets) > 1 else ""
+            action = self._recent_menu.addAction(menu_text(targets[0]) + more)
+            action.triggered.connect(partial(_call, self.load, targets))
+        if self._recent_menu.isEmpty():
+            self._recent_menu.addAction("Nothing was loaded yet").setEnabled(False)
+
+    def _focus_page(self) -> None:
+        """Give the keyboard to the first control of the page that takes it."""
+        candidates = [self.page, *self.page.findChildren(QWidget)]
+        for widget in candidates:
+            if widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.isVisible() and widget.isEnabled():
+                widget.setFocus(Qt.FocusReason.TabFocusReason)
+                return
+
+    def _colour_icons(self) -> None:
+        text = self.palette().color(QPalette.ColorRole.Text)
+        chosen = self.palette().color(QPalette.ColorRole.HighlightedText)
+        for row, page in enumerate(PAGES):
+            self._navigation.item(row).setIcon(icon(page.key, text, chosen, max(2.0, self.devicePixelRatioF())))
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Draw the icons in the text's colour again when the theme changes."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and self._navigation.count() == len(PAGES):
+            self._colour_icons()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """Take files and folders."""
+        if event.mimeData().hasUrls():
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Load what was dropped; several files are one profile."""
+        urls = event.mimeData().urls()
+        names = [url.toLocalFile() for url in urls if url.isLocalFile()]
+        event.acceptProposedAction()
+        if len(names) < len(urls) or not names:
+            self.show_error(
+                "What was dropped is not a file on this machine; save it here first, then drop it or open its path."
+            )
+            return
+        # Loading starts once the drop is over: the program that it came from waits for the end of this call.
+        QTimer.singleShot(0, self, partial(self.load, names))
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Keep the window's place and stop everything that runs."""
+        self.settings.set("geometry", bytes(self.saveGeometry().toHex().data()).decode("ascii"))
+        self.tasks.close()
+        super().closeEvent(event)
+
+
+def _open(open_targets: OpenTargets, targets: tuple[str, ...], progress: Progress, cancelled: CancelCheck) -> Profile:
+    """Open the targets and read what every page needs at once, all on the task's thread."""
+    profile = open_targets(targets, progress, cancelled)
+    progress(1.0, "Reading the profile's extent")
+    _ = profile.begin_ns, profile.end_ns
+    return profile
+
+
+def _call(slot: Callable[..., Any], *arguments: object) -> None:
+    """Call a slot without what the signal adds (`triggered` says whether it is checked)."""
+    slot(*[argument for argument in arguments if not isinstance(argument, bool)])
+
+
+def _short_summary(profile: Profile) -> str:
+    manifest = profile.manifest
+    devices = sum(len(process.devices) for process in manifest.processes)
+    parts = ((len(manifest.hosts), "host"), (len(manifest.processes), "process"), (devices, "device"))
+    return " · ".join(
+        f"{count:,} {name if count == 1 else name + ('es' if name.endswith('s') else 's')}" for count, name in parts
+    )
