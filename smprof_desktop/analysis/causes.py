@@ -1,4 +1,4 @@
-"""Which thread caused a launch: autograd runs the backward pass on a thread of its own, on behalf of the forward thread."""
+"""Which thread caused a launch: autograd runs the backward pass on a thread of its own, for the forward thread."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ class Operators:
 def forward_threads(operators: Operators) -> dict[int, int]:
     """From the framework's number of a forward thread to the id of that thread.
 
-    A backward operator carries that number and the sequence number of its forward operator. The framework counts sequences per thread, so
-    one number may meet operators of several threads: the thread that most of them meet is taken.
+    A backward operator carries that number and the sequence number of its forward operator. The framework counts
+    sequences per thread, so one number may meet operators of several threads: the one that most of them meet is taken.
     """
     backward = (operators.forward_thread > 0) & (operators.sequence >= 0)
     forward = (operators.forward_thread <= 0) & (operators.sequence >= 0)
     if not backward.any() or not forward.any():
         return {}
-    asked = np.unique(np.stack((operators.forward_thread[backward].astype(np.int64), operators.sequence[backward])), axis=1)
+    numbers = operators.forward_thread[backward].astype(np.int64)
+    asked = np.unique(np.stack((numbers, operators.sequence[backward])), axis=1)
     given = np.unique(np.stack((operators.sequence[forward], operators.thread[forward])), axis=1)  # sorted by sequence
     first = np.searchsorted(given[0], asked[1], "left")
     counts = np.searchsorted(given[0], asked[1], "right") - first
@@ -56,9 +57,10 @@ def causing_threads(
 ) -> Int64s:
     """For each launch the *other* thread on whose behalf it was made, NO_THREAD where none is known.
 
-    A launch inside a backward operator was caused by the thread of the forward operator. A launch outside of one, on a thread that runs
-    backward operators for a single thread (gradient accumulation, communication hooks), was caused by that thread too. Where the source
-    recorded no such relation at all and only one thread is annotated, that one is taken to cause what unannotated threads launch.
+    A launch inside a backward operator was caused by the thread of the forward operator. A launch outside of one, on a
+    thread that runs backward operators for a single thread (gradient accumulation, communication hooks), was caused by
+    that thread too. Where the source recorded no such relation at all and only one thread is annotated, that one is
+    taken to cause what the others launch.
     """
     owners = np.full(len(launch_thread), NO_THREAD, np.int64)
     thread_of = forward_threads(operators)

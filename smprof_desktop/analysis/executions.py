@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,12 +23,12 @@ class Columns(Protocol):
 class Part:
     """The rows of one slice table that overlap [begin_ns, end_ns), their times trimmed to it.
 
-    Without a range it is the whole table, and no column is copied.
+    Without a range it is the whole table, and its columns are not copied.
     """
 
     table: Columns
-    rows: Int64s | None
-    """Positions in the table; None for all of it."""
+    rows: Int64s | slice
+    """Positions in the table, ascending; a slice where they are a stretch of it."""
     start_ns: Int64s
     end_ns: Int64s
 
@@ -37,23 +38,33 @@ class Part:
     @property
     def duration_ns(self) -> Int64s:
         """The trimmed durations."""
-        return self.table["duration_ns"] if self.rows is None else self.end_ns - self.start_ns
+        if isinstance(self.rows, slice):
+            return self.column("duration_ns")
+        return self.end_ns - self.start_ns
 
     def column(self, name: str) -> NDArray[Any]:
         """A column of these rows, as recorded."""
-        column = self.table[name]
-        return column if self.rows is None else column[self.rows]
+        return self.table[name][self.rows]
 
     def positions(self) -> Int64s:
         """Where the rows stand in the table."""
-        return np.arange(len(self.table), dtype=np.int64) if self.rows is None else self.rows
+        return np.arange(len(self.table), dtype=np.int64)[self.rows]
+
+    def between(self, first: int, behind: int) -> Part:
+        """Rows `first` up to `behind` of this part."""
+        if isinstance(self.rows, slice):
+            rows: Int64s | slice = slice(self.rows.start + first, self.rows.start + behind)
+        else:
+            rows = self.rows[first:behind]
+        return Part(self.table, rows, self.start_ns[first:behind], self.end_ns[first:behind])
 
     def where(self, keep: NDArray[np.bool_]) -> Part:
         """The rows of this part for which `keep` is true."""
         if keep.all():
             return self
-        rows = np.flatnonzero(keep)
-        return Part(self.table, rows if self.rows is None else self.rows[rows], self.start_ns[rows], self.end_ns[rows])
+        kept = np.flatnonzero(keep)
+        rows = kept + self.rows.start if isinstance(self.rows, slice) else self.rows[kept]
+        return Part(self.table, rows, self.start_ns[kept], self.end_ns[kept])
 
 
 def part(table: Columns, begin_ns: int | None = None, end_ns: int | None = None) -> Part:
@@ -61,20 +72,20 @@ def part(table: Columns, begin_ns: int | None = None, end_ns: int | None = None)
     start_ns = table["start_ns"]
     finish_ns = start_ns + table["duration_ns"]
     if begin_ns is None and end_ns is None:
-        return Part(table, None, start_ns, finish_ns)
-    begin_ns = np.iinfo(np.int64).min if begin_ns is None else begin_ns
+        return Part(table, slice(0, len(start_ns)), start_ns, finish_ns)
+    begin_ns = int(np.iinfo(np.int64).min) if begin_ns is None else begin_ns
     rows = np.flatnonzero(overlapping(start_ns, finish_ns, begin_ns, end_ns))
-    limit_ns = np.iinfo(np.int64).max if end_ns is None else end_ns
+    limit_ns = int(np.iinfo(np.int64).max) if end_ns is None else end_ns
     trimmed_start_ns = np.maximum(start_ns[rows], begin_ns)
     return Part(table, rows, trimmed_start_ns, np.maximum(np.minimum(finish_ns[rows], limit_ns), trimmed_start_ns))
 
 
 def blocks(*keys: NDArray[Any]) -> list[tuple[int, int]]:
-    """[first, behind) of each run of rows with equal keys; tables are sorted, so a run is a device, stream or thread."""
+    """[first, behind) of each run of rows with equal keys: in a sorted table a device, a stream or a thread."""
     if not len(keys[0]):
         return []
     changed = np.zeros(len(keys[0]) - 1, bool)
     for key in keys:
         changed |= key[1:] != key[:-1]
     edges = [0, *(np.flatnonzero(changed) + 1).tolist(), len(keys[0])]
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    return list(pairwise(edges))

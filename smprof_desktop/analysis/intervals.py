@@ -22,8 +22,8 @@ def union(starts: NDArray[Any], ends: NDArray[Any]) -> tuple[Int64s, Int64s]:
         starts, ends = starts[~empty], ends[~empty]
     if not len(starts):
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    # Starts and ends may be sorted apart: when the i-th start (from 0) lies behind the (i-1)-th end, then i intervals have begun
-    # and all of them have ended, so a gap lies between. No argsort, and no running maximum.
+    # Starts and ends may be sorted apart: when the i-th start (from 0) lies behind the (i-1)-th end, then i intervals
+    # have begun and all of them have ended, so a gap lies between. No argsort, and no running maximum.
     starts, ends = _in_order(starts), _in_order(ends)
     gap = starts[1:] > ends[:-1]
     return (
@@ -69,7 +69,7 @@ def covered_before(starts: NDArray[Any], ends: NDArray[Any], times: NDArray[Any]
         return np.zeros(len(times), np.int64)
     before = np.concatenate((np.zeros(1, np.int64), np.cumsum(ends - starts)))
     last = np.maximum(np.searchsorted(starts, times, side="right") - 1, 0)
-    return before[last] + np.clip(np.minimum(times, ends[last]) - starts[last], 0, None)
+    return np.asarray(before[last] + np.clip(np.minimum(times, ends[last]) - starts[last], 0, None), np.int64)
 
 
 def length_within(starts: NDArray[Any], ends: NDArray[Any], windows: Sequence[Sequence[int]]) -> int:

@@ -51,7 +51,7 @@ class CopyTotal:
 
 
 def by_name(name_ids: NDArray[Any], durations_ns: NDArray[Any], texts: list[str]) -> list[NamedTotal]:
-    """One total for each name that occurs; two ids of the same text are one name. An id outside `texts` is `(unknown)`."""
+    """One total for each name that occurs; ids of the same text are one name, ids outside `texts` are `(unknown)`."""
     name_ids = np.where((name_ids >= 0) & (name_ids < len(texts)), name_ids, len(texts))
     return _named(grouped(name_ids, durations_ns, len(texts) + 1), np.arange(len(texts) + 1), texts)
 
@@ -111,9 +111,6 @@ def _named(totals: Totals, name_ids: NDArray[Any], texts: list[str]) -> list[Nam
     for group in np.flatnonzero(totals.count).tolist():
         name_id = int(name_ids[group])
         name = texts[name_id] if 0 <= name_id < len(texts) else "(unknown)"
-        rows.append(
-            NamedTotal(
-                name, int(totals.count[group]), int(totals.total[group]), int(totals.least[group]), int(totals.greatest[group])
-            )
-        )
+        columns = (totals.count, totals.total, totals.least, totals.greatest)
+        rows.append(NamedTotal(name, *(int(column[group]) for column in columns)))
     return merged(rows)

@@ -8,12 +8,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from smprof_desktop.analysis.executions import Columns
+from smprof_desktop.analysis.executions import Columns, Part
 from smprof_desktop.analysis.intervals import Int64s
 from smprof_desktop.analysis.statistics import MEDIAN, P99, quantiles
 
 GRAPH_LAUNCH = "GraphLaunch"
-"""Part of the name of every API call that launches a whole graph (`cudaGraphLaunch`, `cuGraphLaunch`, `hipGraphLaunch`)."""
+"""Part of the name of every API call that launches a whole graph: `cudaGraphLaunch`, `hipGraphLaunch`, …"""
 
 
 class Tables(Protocol):
@@ -74,13 +74,13 @@ def via_graph(launch: NDArray[Any], launch_name_ids: NDArray[Any], texts: list[s
     return int(np.isin(launch_name_ids[launch[launch >= 0]], graph_names).sum())
 
 
-def unlinked_by_reason(launch: NDArray[Any], correlation: NDArray[Any]) -> dict[str, int]:
-    """Executions without a launch, counted by the reason that can be told."""
+def unlinked_by_reason(launch: NDArray[Any], device: Part) -> dict[str, int]:
+    """Executions without a launch, counted by the reason that can be told. `launch` is as long as `device`."""
     unlinked = launch < 0
     missing = int(np.count_nonzero(unlinked))
     if not missing:
         return {}
-    without_id = int(np.count_nonzero(correlation[unlinked] <= 0))
+    without_id = int(np.count_nonzero(device.column("correlation")[unlinked] <= 0))
     reasons = {
         "no correlation id was recorded": without_id,
         "no API call with its correlation id was recorded": missing - without_id,
@@ -89,7 +89,7 @@ def unlinked_by_reason(launch: NDArray[Any], correlation: NDArray[Any]) -> dict[
 
 
 def executions_of(process: Tables, host_row: int) -> Int64s:
-    """Positions in `device` of everything that one API call launched; several for a graph, none where nothing is linked."""
+    """Positions in `device` of everything that one API call launched: several for a graph."""
     return np.flatnonzero(process.table("device")["launch"] == host_row).astype(np.int64)
 
 

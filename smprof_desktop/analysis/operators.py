@@ -66,7 +66,7 @@ def self_times(parent: Int64s, starts_ns: Int64s, ends_ns: Int64s) -> Int64s:
     return np.asarray(result, np.int64)
 
 
-def device_times(operators: OperatorTree, host: Columns, device: Part) -> NDArray[Any]:
+def device_times(operators: OperatorTree, host: Columns, device: Part, launch: NDArray[Any]) -> NDArray[Any]:
     """Device time launched in each operator and in all it calls: a plain sum over the executions.
 
     An execution belongs to the operator of its launch (the column `op`) and to every operator around that one.
@@ -74,7 +74,6 @@ def device_times(operators: OperatorTree, host: Columns, device: Part) -> NDArra
     times_ns: NDArray[Any] = np.zeros(len(operators.parent), np.int64)
     if not len(times_ns) or not len(device):
         return times_ns
-    launch = device.column("launch")
     linked = launch >= 0
     operator = host["op"][launch[linked]] - operators.first
     known = (operator >= 0) & (operator < len(times_ns))
@@ -84,8 +83,10 @@ def device_times(operators: OperatorTree, host: Columns, device: Part) -> NDArra
     return times_ns
 
 
-def totals(host: Part, device: Part, texts: list[str]) -> list[OperatorTotal]:
+def totals(host: Part, device: Part, launch: NDArray[Any], texts: list[str]) -> list[OperatorTotal]:
     """One total for each operator name among the rows of `host`; times trimmed as the parts are.
+
+    `launch` is the position in the host table of each execution's launch, negative where there is none.
 
     `device_ns` of a name counts each execution once, also where an operator calls one of its own name.
     """
@@ -97,14 +98,12 @@ def totals(host: Part, device: Part, texts: list[str]) -> list[OperatorTotal]:
     rows = slice(operators.first, operators.first + count)
     starts_ns, ends_ns = np.zeros(count, np.int64), np.zeros(count, np.int64)
     shown = np.zeros(count, bool)
-    if host.rows is None:
-        starts_ns, ends_ns, shown[:] = host.start_ns[rows], host.end_ns[rows], True
-    else:
-        chosen = (host.rows >= rows.start) & (host.rows < rows.stop)
-        place = host.rows[chosen] - operators.first
-        starts_ns[place], ends_ns[place], shown[place] = host.start_ns[chosen], host.end_ns[chosen], True
+    kinds = host.column("kind")
+    called = host.between(int(np.searchsorted(kinds, _OP, "left")), int(np.searchsorted(kinds, _OP, "right")))
+    place = called.positions() - operators.first
+    starts_ns[place], ends_ns[place], shown[place] = called.start_ns, called.end_ns, True
     name_ids = np.clip(table["name_id"][rows], -1, len(texts) - 1).astype(np.int64)
-    device_ns = device_times(operators, table, device)
+    device_ns = device_times(operators, table, device, launch)
     outermost = ~_within_same_name(operators.parent, name_ids)
     groups, size = np.where(name_ids < 0, len(texts), name_ids), len(texts) + 1
     counts = np.bincount(groups[shown], minlength=size)

@@ -62,7 +62,7 @@ class _Rows:
 
 
 def find(profile: Profile, text: str) -> SliceRef | None:
-    """The first slice by start whose name equals `text`, else the first whose name contains it; None where there is none."""
+    """The first slice by start whose name equals `text`, else the first whose name contains it, else None."""
     if not text:
         return None
     for matches in (lambda name: name == text, lambda name: text in name):
@@ -205,7 +205,8 @@ def _shape(process: ProcessProfile, row: int) -> Section:
 def _memory(process: ProcessProfile, row: int) -> Section:
     rows = _Rows("Memory")
     device = process.table("device")
-    moved, direction, duration_ns = int(device["bytes"][row]), int(device["copy_kind"][row]), int(device["duration_ns"][row])
+    moved, direction = int(device["bytes"][row]), int(device["copy_kind"][row])
+    duration_ns = int(device["duration_ns"][row])
     if moved != NONE:
         rows.add("Bytes", size_text(moved))
         rows.add("Throughput", f"{moved / duration_ns:,.2f} GB/s" if duration_ns else None)
@@ -296,7 +297,8 @@ def _chain(process: ProcessProfile, ref: SliceRef) -> Section:
         rows.add("Operator", name_of(process, "host", row), SliceRef(ref.process, "host", row))
         forward = _forward_of(host, row)
         if forward is not None:
-            rows.add("of the forward operator", name_of(process, "host", forward), SliceRef(ref.process, "host", forward))
+            target = SliceRef(ref.process, "host", forward)
+            rows.add("of the forward operator", name_of(process, "host", forward), target)
     if launch is not None:
         rows.add("Launch", name_of(process, "host", launch), anchor)
         rows.add(_TITLES[_kind(process, ref)], name_of(process, "device", ref.row))
@@ -304,7 +306,7 @@ def _chain(process: ProcessProfile, ref: SliceRef) -> Section:
 
 
 def _operators_around(host: Any, row: int) -> list[int]:
-    """The operators that a host slice stands in, outermost first. For an API call the column `op` names the innermost."""
+    """The operators that a host slice stands in, outermost first. Of an API call `op` names the innermost."""
     inner = int(host["op"][row])
     innermost = inner if inner != NONE else row
     thread, start_ns = int(host["thread"][innermost]), int(host["start_ns"][innermost])
@@ -319,7 +321,8 @@ def _forward_of(host: Any, row: int) -> int | None:
     if sequence < 0 or int(host["forward_thread"][row]) <= 0:
         return None
     first, behind = _run(host["kind"], HOST_KINDS.index("op"))
-    same = first + np.flatnonzero((host["sequence"][first:behind] == sequence) & (host["forward_thread"][first:behind] <= 0))
+    forward = (host["sequence"][first:behind] == sequence) & (host["forward_thread"][first:behind] <= 0)
+    same = first + np.flatnonzero(forward)
     same = same[host["thread"][same] != host["thread"][row]]
     if not len(same):
         return None

@@ -98,7 +98,7 @@ def stem(name: str) -> str:
 
 
 def host_side(annotations: Part) -> Part:
-    """Annotations as made in the program. Copies that a recorder projected onto a device count neither as annotation nor step."""
+    """Annotations as made in the program. Copies that a recorder projected onto a device never count."""
     return annotations.where(annotations.column("side") == _HOST_SIDE)
 
 
@@ -158,25 +158,26 @@ def operators_of(host: Columns) -> Operators:
     return Operators(*(host[column][first:behind] for column in columns))
 
 
-def on_gpu(annotations: Part, device: Part, host: Columns) -> OnGpu:
+def on_gpu(annotations: Part, device: Part, launch: NDArray[Any], host: Columns) -> OnGpu:
     """Busy and span on the GPU of each host-side annotation.
 
-    An execution belongs to an annotation when it was launched inside it, in [start, end), from the annotated thread or from one that
-    this thread caused (see `causes`). All devices of the process count together: busy is the time in which any of them was.
+    An execution belongs to an annotation when it was launched inside it, in [start, end), from the annotated thread or
+    from one that this thread caused (see `causes`). All devices of the process count together: busy is the time in
+    which any of them was.
 
     Args:
         annotations: host-side annotations, in the order of their table.
         device: the executions; their trimmed times count.
+        launch: position in `host` of each execution's launch, negative where there is none.
         host: the host slices of the same process.
     """
     count = len(annotations)
     result = OnGpu(np.zeros(count, bool), np.zeros(count, np.int64), np.zeros(count, np.int64))
-    linked = device.where(device.column("launch") >= 0) if len(device) else device
+    linked = np.flatnonzero(launch >= 0)
     if not count or not len(linked):
         return result
-    launch = linked.column("launch")
-    by_start = np.argsort(linked.start_ns, kind="stable")
-    starts_ns, ends_ns, launch = linked.start_ns[by_start], linked.end_ns[by_start], launch[by_start]
+    by_start = linked[np.argsort(device.start_ns[linked], kind="stable")]
+    starts_ns, ends_ns, launch = device.start_ns[by_start], device.end_ns[by_start], launch[by_start]
     launch_ns, launch_thread = host["start_ns"][launch], host["thread"][launch].astype(np.int64)
     threads, depths = annotations.column("thread").astype(np.int64), annotations.column("depth")
     causing = causing_threads(operators_of(host), launch_thread, launch_ns, threads)

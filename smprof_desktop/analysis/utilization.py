@@ -94,7 +94,7 @@ def shares_per_bin(
         windows: of each device the windows of its process.
         edges: bin i is [edges[i], edges[i+1]).
 
-    A bin in which no device has a window is NaN: nothing is known of it. One that some devices' windows miss is the mean of the others.
+    A bin in which no device has a window is NaN: nothing is known of it. Where some have none it is the others' mean.
     """
     bins = max(len(edges) - 1, 0)
     total, known = np.zeros(bins), np.zeros(bins, np.int64)

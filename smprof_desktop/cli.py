@@ -1,0 +1,352 @@
+"""The command line: what to do is told here, and done elsewhere. Nothing heavy is imported before it is needed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from smprof import __version__
+from smprof.profile.manifest import MANIFEST_NAME, ProfileError, write_atomically
+from smprof_desktop.progress import Cancelled, Progress
+
+PROGRAM = "smprof-desktop"
+PAGES = ("load", "dashboard", "timeline", "advice", "information", "settings", "shortcuts")
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells have it: 128 + SIGINT."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit status; whatever goes wrong is one line on standard error."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a name the terminal cannot show is no reason to fail
+    try:
+        options = _parse(arguments)
+        status = options.run(options)
+        sys.stdout.flush()
+        return int(status)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough (`| head`). Python would complain once more while closing it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (ProfileError, Cancelled) as error:
+        return _fail(str(error) or "It was cancelled.")
+    except MemoryError:
+        return _fail("There is not enough memory for this; close other programs or give a smaller trace.")
+    except OSError as error:
+        what = error.strerror or str(error)
+        return _fail(f"{what}: {error.filename}" if error.filename is not None else what)
+
+
+def _fail(sentence: str) -> int:
+    line = " ".join("".join(character if character.isprintable() else " " for character in sentence).split())
+    print(f"{PROGRAM}: {line}", file=sys.stderr)
+    return 1
+
+
+# What may be asked.
+
+
+class _Parser(argparse.ArgumentParser):
+    """An argument parser whose complaints are one line and exit status 1, as all others."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ProfileError(f"{message[:1].upper()}{message[1:]}; see {self.prog} --help.")
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    # argparse would take the first target for a command's name, so commands are told apart here.
+    if arguments and arguments[0] in _COMMANDS:
+        name = arguments[0]
+        parser = _Parser(prog=f"{PROGRAM} {name}", description=_COMMANDS[name][0], allow_abbrev=False)
+        _COMMANDS[name][1](parser)
+        return parser.parse_args(arguments[1:])
+    commands = "\n".join(f"  {name:<12}{description}" for name, (description, _) in _COMMANDS.items())
+    parser = _Parser(
+        prog=PROGRAM,
+        description="Open the window, on a profile where one is given.",
+        epilog=f"commands ({PROGRAM} COMMAND --help explains one):\n{commands}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    _add_targets(parser, "*")
+    parser.add_argument("--page", choices=PAGES, help="page to show first")
+    _add_range(parser)
+    _add_select(parser)
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    parser.set_defaults(run=_open_window)
+    return parser.parse_args(arguments)
+
+
+def _import_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("traces", nargs="+", metavar="TRACE", help="trace file; several are one profile's processes")
+    parser.add_argument("-o", dest="out", required=True, type=Path, metavar="DIR", help="folder to write, new or empty")
+    parser.set_defaults(run=_import)
+
+
+def _report_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_targets(parser, "+")
+    parser.add_argument("--json", metavar="FILE", help="write the figures as JSON; - is standard output")
+    parser.add_argument("--html", metavar="FILE", help="write the tables as one HTML page; - is standard output")
+    _add_range(parser)
+    parser.add_argument("--step", metavar="NAME", help="name or stem of the annotations to take as steps")
+    parser.set_defaults(run=_report)
+
+
+def _snapshot_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_targets(parser, "+")
+    parser.add_argument("--page", choices=PAGES, required=True, help="page to draw")
+    parser.add_argument("-o", dest="out", required=True, type=Path, metavar="PNG", help="picture to write")
+    parser.add_argument("--size", type=_size, default=(1600, 1000), metavar="WxH", help="in pixels before scaling")
+    _add_range(parser)
+    _add_select(parser)
+    parser.add_argument("--theme", choices=("light", "dark"), default="light")
+    parser.add_argument("--scale", type=_scale, default=1.0, metavar="N", help="pixels of the picture per pixel")
+    parser.set_defaults(run=_snapshot)
+
+
+def _jobs_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--source", metavar="URI", help="where to look for jobs")
+    parser.add_argument("--json", metavar="FILE", help="write the jobs as JSON; - is standard output")
+    parser.set_defaults(run=_jobs)
+
+
+def _synthesize_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-o", dest="out", required=True, type=Path, metavar="DIR", help="folder to write, new or empty")
+    parser.add_argument("--hosts", type=_count, default=1, metavar="N")
+    parser.add_argument("--devices", type=_count, default=2, metavar="N", help="devices per host")
+    parser.add_argument("--steps", type=_count, default=20, metavar="N")
+    parser.add_argument("--slices", type=_count, metavar="TOTAL", help="about as many slices in all")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="the same seed gives the same bytes")
+    parser.set_defaults(run=_synthesize)
+
+
+_COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
+    "import": ("Turn trace files of other profilers into one profile.", _import_arguments),
+    "report": ("Print the figures of a profile.", _report_arguments),
+    "snapshot": ("Draw a page into a picture, without a screen.", _snapshot_arguments),
+    "jobs": ("List the jobs of a source.", _jobs_arguments),
+    "synthesize": ("Write a profile of a made-up training run.", _synthesize_arguments),
+}
+
+
+def _add_targets(parser: argparse.ArgumentParser, number: str) -> None:
+    parser.add_argument(
+        "targets", nargs=number, metavar="TARGET", help="profile folder, or trace file; several are one profile"
+    )
+
+
+def _add_range(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--range", type=_range, dest="range_ns", metavar="B:E", help="from B to E, in ns from the profile's start"
+    )
+
+
+def _add_select(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--select", metavar="TEXT", help="select the first slice of that name, or that contains it")
+
+
+def _range(text: str) -> tuple[int, int]:
+    begin, _, end = text.partition(":")
+    try:
+        range_ns = int(begin), int(end)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not B:E, two whole numbers of ns") from None
+    if range_ns[0] >= range_ns[1]:
+        raise argparse.ArgumentTypeError(f"{text!r} is empty: B must be below E")
+    return range_ns
+
+
+def _size(text: str) -> tuple[int, int]:
+    width, _, height = text.lower().partition("x")
+    try:
+        size_px = int(width), int(height)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not WxH, as in 1600x1000") from None
+    if not all(16 <= edge <= 16_384 for edge in size_px):
+        raise argparse.ArgumentTypeError(f"{text!r}: each edge must be 16 to 16384 pixels")
+    return size_px
+
+
+def _scale(text: str) -> float:
+    try:
+        scale = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+    if not 0.5 <= scale <= 8:
+        raise argparse.ArgumentTypeError(f"{text!r} is not between 0.5 and 8")
+    return scale
+
+
+def _count(text: str) -> int:
+    try:
+        count = int(text)
+    except ValueError:
+        count = 0
+    if count < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return count
+
+
+# What is done.
+
+
+def _open_window(options: argparse.Namespace) -> int:
+    check_targets(options.targets)
+    from smprof_desktop.app import run
+
+    return int(run(options.targets, options.page, options.range_ns, options.select))
+
+
+def _import(options: argparse.Namespace) -> int:
+    from smprof_desktop.importers.convert import import_traces
+
+    check_targets(options.traces)
+    with TerminalProgress() as progress:
+        print(import_traces([Path(trace) for trace in options.traces], options.out, progress))
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    if options.json == "-" and options.html == "-":
+        raise ProfileError("Standard output cannot hold both JSON and HTML; give one of them a file.")
+    check_targets(options.targets)
+    from smprof_desktop import report
+    from smprof_desktop.targets import open_targets
+
+    with TerminalProgress() as progress:
+        profile = open_targets(options.targets, progress)
+        begin_ns, end_ns = options.range_ns or (None, None)
+        if options.range_ns:
+            begin_ns, end_ns = begin_ns + profile.begin_ns, end_ns + profile.begin_ns
+        figures = report.build(profile, begin_ns, end_ns, options.step, progress)
+    if options.json is not None:
+        _write(options.json, json.dumps(figures, indent=1, allow_nan=False) + "\n")
+    if options.html is not None:
+        from smprof_desktop.report_html import html
+
+        _write(options.html, html(figures))
+    if options.json is None and options.html is None:
+        sys.stdout.write(report.text(figures))
+    return 0
+
+
+def _snapshot(options: argparse.Namespace) -> int:
+    check_targets(options.targets)
+    if not options.out.absolute().parent.is_dir():
+        raise ProfileError(f"The folder of {options.out} does not exist; create it first.")
+    from smprof_desktop.app import snapshot
+
+    snapshot(
+        options.targets, options.page, options.out, options.size,
+        options.range_ns, options.select, options.theme, options.scale,
+    )
+    return 0
+
+
+def _jobs(_options: argparse.Namespace) -> int:
+    raise ProfileError("Listing jobs is not there yet; give a profile folder or a trace file to open it.")
+
+
+def _synthesize(options: argparse.Namespace) -> int:
+    from smprof_desktop.synthesize import synthesize
+
+    with TerminalProgress() as progress:
+        print(
+            synthesize(
+                options.out, options.hosts, options.devices, options.steps, options.slices, options.seed,
+                progress, lambda: False,
+            )
+        )
+    return 0
+
+
+def check_targets(targets: Sequence[str]) -> None:
+    """A cheap look at every target before anything slow begins. Raises ProfileError for what can never be opened."""
+    for target in targets:
+        if target.startswith("s3://"):
+            raise ProfileError(f"{target} cannot be opened yet: copy it to a folder here and give that one.")
+        path = Path(target)
+        if path.is_dir():
+            _check_folder(path)
+        elif path.exists():
+            from smprof_desktop.importers.detect import detect
+
+            detect(path)
+        else:
+            raise ProfileError(f"There is no file or folder {target}; check the path.")
+
+
+def _check_folder(folder: Path) -> None:
+    """A profile, or at least one file that is a trace."""
+    if (folder / MANIFEST_NAME).is_file():
+        return
+    from smprof_desktop.importers.detect import detect
+
+    files = sorted(entry for entry in folder.iterdir() if entry.is_file() and not entry.name.startswith("."))
+    if not files:
+        raise ProfileError(f"The folder {folder} holds no profile and no trace; give a profile folder or a trace file.")
+    for file in files:
+        try:
+            detect(file)
+        except ProfileError:
+            continue
+        return
+    raise ProfileError(
+        f"The folder {folder} holds neither a {MANIFEST_NAME} nor a known trace; give a profile or a trace file."
+    )
+
+
+def _write(target: str, text: str) -> None:
+    if target == "-":
+        sys.stdout.write(text)
+    else:
+        write_atomically(Path(target), text.encode())
+
+
+class TerminalProgress:
+    """A Progress that keeps one line of a terminal up to date, once the work has taken a second.
+
+    A context: at its end the line is wiped. Where standard error is no terminal nothing is written.
+    """
+
+    PATIENCE_S = 1.0
+    INTERVAL_S = 0.1
+
+    def __init__(self) -> None:
+        self._shown = sys.stderr.isatty()
+        self._due_s = time.monotonic() + self.PATIENCE_S
+        self._width = 0
+
+    def __enter__(self) -> Progress:
+        return self._tell
+
+    def __exit__(self, *_exception: Any) -> None:
+        if self._width:
+            sys.stderr.write("\r" + " " * self._width + "\r")
+            sys.stderr.flush()
+
+    def _tell(self, share: float, what: str) -> None:
+        now_s = time.monotonic()
+        if not self._shown or now_s < self._due_s:
+            return
+        self._due_s = now_s + self.INTERVAL_S
+        from smprof_desktop.analysis.quantities import elide_middle
+
+        line = elide_middle(f"{100 * min(max(share, 0.0), 1.0):3.0f} %  {what}", 78)
+        sys.stderr.write("\r" + line.ljust(self._width))
+        sys.stderr.flush()
+        self._width = len(line)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
