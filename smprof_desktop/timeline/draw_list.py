@@ -1,0 +1,128 @@
+"""What one frame of the timeline consists of: plain arrays and small tuples, for any painter and for tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smprof_desktop.slice_ref import SliceRef
+from smprof_desktop.timeline.viewport import Tick
+
+F64 = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Rects:
+    """Filled rectangles in pixels; `colour` is a colour code. Later ones lie on top."""
+
+    x_px: F64
+    y_px: F64
+    width_px: F64
+    height_px: F64
+    colour: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.x_px)
+
+    @staticmethod
+    def empty() -> Rects:
+        none = np.zeros(0)
+        return Rects(none, none, none, none, np.zeros(0, np.uint8))
+
+    @staticmethod
+    def joined(parts: list[Rects]) -> Rects:
+        """All of them, in order."""
+        if not parts:
+            return Rects.empty()
+        return Rects(
+            np.concatenate([p.x_px for p in parts]),
+            np.concatenate([p.y_px for p in parts]),
+            np.concatenate([p.width_px for p in parts]),
+            np.concatenate([p.height_px for p in parts]),
+            np.concatenate([p.colour for p in parts]),
+        )
+
+
+class Box(NamedTuple):
+    """A rectangle in pixels."""
+
+    x_px: float
+    y_px: float
+    width_px: float
+    height_px: float
+
+
+class Label(NamedTuple):
+    """Text inside a slice, already elided: its left edge, the top and height of the line."""
+
+    x_px: float
+    y_px: float
+    height_px: float
+    text: str
+
+
+class Header(NamedTuple):
+    """The header of a lane. `state`: 1 open, 0 collapsed, -1 neither.
+
+    `text_y_px` is the top of its line of text, which stays in sight while a tall lane is scrolled."""
+
+    key: str
+    label: str
+    detail: str
+    share: str
+    y_px: float
+    height_px: float
+    text_y_px: float
+    level: int
+    state: int
+    is_group: bool
+    is_focused: bool
+
+
+class Arrow(NamedTuple):
+    """An arrow from a launch's start edge to an execution's start edge."""
+
+    from_x_px: float
+    from_y_px: float
+    to_x_px: float
+    to_y_px: float
+
+
+class Hit(NamedTuple):
+    """What lies under a point. `part`: overview, axis, header, lane; `ref` is the slice, where one is hit."""
+
+    part: str
+    key: str = ""
+    ref: SliceRef | None = None
+
+
+@dataclass(frozen=True)
+class DrawList:
+    """One frame. The header column is [0, header_px), the lanes lie below top_px; everything is in widget pixels."""
+
+    width_px: float
+    height_px: float
+    header_px: float
+    overview_px: float
+    top_px: float
+    line_px: float
+    curves: Rects = field(default_factory=Rects.empty)
+    columns: Rects = field(default_factory=Rects.empty)
+    slices: Rects = field(default_factory=Rects.empty)
+    ticks: Rects = field(default_factory=Rects.empty)
+    """Slices of no length."""
+    labels: tuple[Label, ...] = ()
+    headers: tuple[Header, ...] = ()
+    axis: tuple[Tick, ...] = ()
+    """Positions from the left edge of the lanes, not of the widget."""
+    axis_base: str = ""
+    outside: tuple[Box, ...] = ()
+    """What lies before and behind the profile."""
+    selection: Box | None = None
+    arrows: tuple[Arrow, ...] = ()
+    arrow_note: Label | None = None
+    overview: Rects = field(default_factory=Rects.empty)
+    overview_window: Box | None = None

@@ -1,0 +1,60 @@
+"""The timeline's commands and their keys: one table for the widget, the menus and the help."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Command:
+    """Something the timeline does.
+
+    `keys` are Qt key sequences, the first one is shown; `id` is what `TimelineWidget.run` takes.
+    """
+
+    id: str
+    title: str
+    keys: tuple[str, ...]
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command("zoom_in", "Zoom in", ("W", "Ctrl++", "Ctrl+=")),
+    Command("zoom_out", "Zoom out", ("S", "Ctrl+-")),
+    Command("pan_left", "Move to earlier times", ("A", "Left")),
+    Command("pan_right", "Move to later times", ("D", "Right")),
+    Command("fit_selection", "Fit the selection; once more: its surroundings", ("F",)),
+    Command("fit_all", "Fit the whole profile", ("Home",)),
+    Command("lane_up", "Lane above", ("Up",)),
+    Command("lane_down", "Lane below", ("Down",)),
+    Command("page_up", "Scroll lanes up", ("PgUp",)),
+    Command("page_down", "Scroll lanes down", ("PgDown",)),
+    Command("toggle_lane", "Expand or collapse the lane", ("Return", "Enter", "Space")),
+    Command("link_back", "From an execution to its launch", ("[",)),
+    Command("link_forward", "From a launch to its execution; once more: the next execution", ("]",)),
+    Command("previous_slice", "Previous slice of the lane", (",",)),
+    Command("next_slice", "Next slice of the lane", (".",)),
+    Command("deselect", "Select nothing", ("Esc",)),
+    Command("back", "Back to the view before", ("Alt+Left",)),
+    Command("forward", "Forward again", ("Alt+Right",)),
+)
+
+
+@dataclass(frozen=True)
+class Gesture:
+    """Something the mouse does in the timeline, for the help."""
+
+    title: str
+    gesture: str
+
+
+GESTURES: tuple[Gesture, ...] = (
+    Gesture("Scroll lanes", "Wheel"),
+    Gesture("Move in time", "Shift+Wheel, or sideways"),
+    Gesture("Zoom at the pointer", "Ctrl+Wheel"),
+    Gesture("Move in time and lanes", "Drag"),
+    Gesture("Move in the whole profile", "Click or drag in the strip on top"),
+    Gesture("Select a slice", "Click"),
+    Gesture("Zoom to a slice", "Double-click"),
+    Gesture("Expand or collapse", "Click on a header"),
+    Gesture("Width of the header column", "Drag its edge"),
+)

@@ -1,0 +1,362 @@
+"""Level of detail: what a drawn row shows of a window of time at a resolution. Its cost follows pixels, not slices.
+
+A drawn row joins lane rows whose slices never overlap (the kinds of one thread at one depth). A window of it is
+answered either with its slices, where they are few, or with columns: the touched bins of a power-of-two grid of ns,
+each with its exact busy time and the longest slice that touches it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smprof.profile import ladder as stored
+from smprof.profile.schema import SLICE_TABLES
+from smprof_desktop.slice_ref import SliceRef
+
+if TYPE_CHECKING:
+    from smprof.profile.reader import ProcessProfile
+
+I64 = NDArray[np.int64]
+
+BINS_PER_SLICE = 4
+"""Slices are few where a window has at most one for so many bins; the rest would be narrower than they can be drawn."""
+MIN_FEW = 64
+MAX_UNION_SLICES = 200_000
+"""Up to so many slices the union over several rows is worked out exactly; sorting them takes about 20 ms."""
+
+_EMPTY = np.zeros(0, np.int64)
+_EMPTY_TABLE = np.zeros(0, np.uint8)
+
+
+@dataclass(frozen=True)
+class Slices:
+    """Slices of a window, by start: `table` indexes SLICE_TABLES, `row` is the position in it."""
+
+    start_ns: I64
+    end_ns: I64
+    table: NDArray[np.uint8]
+    row: I64
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Touched bins of a window, ascending.
+
+    `table` and `row` name the slice with the greatest full duration that touches the bin (ties: the earlier start);
+    [start_ns, end_ns) is that slice's.
+    """
+
+    level: int
+    bin: I64
+    busy_ns: I64
+    start_ns: I64
+    end_ns: I64
+    table: NDArray[np.uint8]
+    row: I64
+
+    def __len__(self) -> int:
+        return len(self.bin)
+
+
+@dataclass(frozen=True)
+class Busy:
+    """Busy time of consecutive bins from `first_bin`; not `is_exact`: an upper bound where rows overlap."""
+
+    level: int
+    first_bin: int
+    busy_ns: I64
+    is_exact: bool = True
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What one lane row answers."""
+
+    table: int
+    bin: I64
+    busy_ns: I64
+    row: I64
+
+
+class Ladder:
+    """The lane rows of one process and their stored columns. Columns of the tables are read when first needed."""
+
+    def __init__(self, process: ProcessProfile) -> None:
+        self._process = process
+        rows = process.table("lane_rows")
+        self._table = rows["table"]
+        self._begin_row, self._end_row = rows["begin_row"], rows["end_row"]
+        self._begin_ns, self._end_ns = rows["begin_ns"], rows["end_ns"]
+        steps = process.table("ladder")
+        self._steps = steps
+        self._levels: dict[int, list[tuple[int, int, int]]] = {}
+        if len(steps):
+            lane_row, level = steps["lane_row"], steps["level"]
+            changed = (lane_row[1:] != lane_row[:-1]) | (level[1:] != level[:-1])
+            bounds = [0, *(np.flatnonzero(changed) + 1).tolist(), len(steps)]
+            for begin, end in pairwise(bounds):
+                self._levels.setdefault(int(lane_row[begin]), []).append((int(level[begin]), begin, end))
+
+    def total(self, lane_rows: Sequence[int]) -> int:
+        """Slices of the lane rows."""
+        return sum(int(self._end_row[r]) - int(self._begin_row[r]) for r in lane_rows)
+
+    def count(self, lane_row: int, begin_ns: int, end_ns: int) -> int:
+        """Slices of the lane row that touch [begin_ns, end_ns)."""
+        begin, end = self.rows_in(lane_row, begin_ns, end_ns)
+        return end - begin
+
+    def rows_in(self, lane_row: int, begin_ns: int, end_ns: int) -> tuple[int, int]:
+        """Positions [begin, end) of the slices that touch [begin_ns, end_ns); one of no length touches where it stands."""
+        first, last = int(self._begin_row[lane_row]), int(self._end_row[lane_row])
+        if end_ns <= int(self._begin_ns[lane_row]) or begin_ns > int(self._end_ns[lane_row]) or first == last:
+            return first, first
+        if begin_ns <= int(self._begin_ns[lane_row]) and end_ns > int(self._end_ns[lane_row]):
+            return first, last
+        table = self._process.table(SLICE_TABLES[self._table[lane_row]])
+        start, duration = table["start_ns"], table["duration_ns"]
+        part = start[first:last]
+        low = first + int(np.searchsorted(part, begin_ns, "left"))
+        high = first + int(np.searchsorted(part, end_ns, "left"))
+        if low > first and int(start[low - 1]) + int(duration[low - 1]) > begin_ns:
+            low -= 1
+        return low, max(low, high)
+
+    def window(self, lane_rows: Sequence[int], begin_ns: int, end_ns: int, bin_level: int) -> Slices | Columns:
+        """What the drawn row made of `lane_rows` shows of [begin_ns, end_ns).
+
+        Columns are of `bin_level` and cover every bin that the window touches, whole bins at both ends.
+        """
+        bins = ((end_ns - 1) >> bin_level) - (begin_ns >> bin_level) + 1
+        few = max(MIN_FEW, bins // BINS_PER_SLICE)
+        if self._are_few(lane_rows, begin_ns, end_ns, bin_level, few):
+            return self.slices(lane_rows, begin_ns, end_ns)
+        return self.columns(lane_rows, begin_ns, end_ns, bin_level)
+
+    def slices(self, lane_rows: Sequence[int], begin_ns: int, end_ns: int) -> Slices:
+        """All slices of the lane rows that touch [begin_ns, end_ns), by start."""
+        starts, ends, tables, rows = [], [], [], []
+        for lane_row in lane_rows:
+            low, high = self.rows_in(lane_row, begin_ns, end_ns)
+            if low == high:
+                continue
+            table = self._process.table(SLICE_TABLES[self._table[lane_row]])
+            start = table["start_ns"][low:high]
+            starts.append(start)
+            ends.append(start + table["duration_ns"][low:high])
+            tables.append(np.full(high - low, self._table[lane_row], np.uint8))
+            rows.append(np.arange(low, high, dtype=np.int64))
+        if not rows:
+            return Slices(_EMPTY, _EMPTY, _EMPTY_TABLE, _EMPTY)
+        if len(rows) == 1:
+            return Slices(starts[0], ends[0], tables[0], rows[0])
+        start = np.concatenate(starts)
+        order = np.argsort(start, kind="stable")
+        return Slices(
+            start[order], np.concatenate(ends)[order], np.concatenate(tables)[order], np.concatenate(rows)[order]
+        )
+
+    def columns(self, lane_rows: Sequence[int], begin_ns: int, end_ns: int, bin_level: int) -> Columns:
+        """The touched bins of `bin_level` in [begin_ns, end_ns), whole bins at both ends."""
+        first_bin, last_bin = begin_ns >> bin_level, (end_ns - 1) >> bin_level
+        parts = [part for r in lane_rows if (part := self._part(r, first_bin, last_bin, bin_level)) is not None]
+        if not parts:
+            return Columns(bin_level, _EMPTY, _EMPTY, _EMPTY, _EMPTY, _EMPTY_TABLE, _EMPTY)
+        start, duration = zip(*(self._times(part) for part in parts), strict=True)
+        tables = [np.full(len(part.bin), part.table, np.uint8) for part in parts]
+        if len(parts) == 1:
+            only = parts[0]
+            return Columns(bin_level, only.bin, only.busy_ns, start[0], start[0] + duration[0], tables[0], only.row)
+        bins, starts, durations = (
+            np.concatenate([p.bin for p in parts]),
+            np.concatenate(start),
+            np.concatenate(duration),
+        )
+        order = np.lexsort((starts, -durations, bins))
+        bins = bins[order]
+        firsts = np.concatenate(([0], np.flatnonzero(bins[1:] != bins[:-1]) + 1))
+        best = order[firsts]
+        return Columns(
+            bin_level,
+            bins[firsts],
+            np.add.reduceat(np.concatenate([p.busy_ns for p in parts])[order], firsts),
+            starts[best],
+            starts[best] + durations[best],
+            np.concatenate(tables)[best],
+            np.concatenate([p.row for p in parts])[best],
+        )
+
+    def busy(self, lane_rows: Sequence[int], begin_ns: int, end_ns: int, bin_level: int, bound: bool = False) -> Busy:
+        """Time in each bin of [begin_ns, end_ns) that at least one of the lane rows covers: their union.
+
+        Exact where the rows of a bin cannot overlap, and where at most MAX_UNION_SLICES slices have to be compared;
+        else, and with `bound`, the sum up to the bin's width.
+        """
+        first_bin, last_bin = begin_ns >> bin_level, (end_ns - 1) >> bin_level
+        width = np.int64(1) << np.int64(bin_level)
+        total, most = np.zeros(last_bin - first_bin + 1, np.int64), np.zeros(last_bin - first_bin + 1, np.int64)
+        touching = 0
+        for lane_row in lane_rows:
+            part = self._part(lane_row, first_bin, last_bin, bin_level)
+            if part is None:
+                continue
+            touching += 1
+            at = part.bin - first_bin
+            total[at] += part.busy_ns
+            most[at] = np.maximum(most[at], part.busy_ns)
+        unclear = (total > most) & (most < width) if touching > 1 else np.zeros(0, bool)
+        capped = np.minimum(total, width)
+        if not unclear.any():
+            return Busy(bin_level, first_bin, capped)
+        spots = np.flatnonzero(unclear)
+        low_ns = (first_bin + int(spots[0])) << bin_level
+        high_ns = (first_bin + int(spots[-1]) + 1) << bin_level
+        if bound or sum(self.count(lane_row, low_ns, high_ns) for lane_row in lane_rows) > MAX_UNION_SLICES:
+            return Busy(bin_level, first_bin, capped, False)
+        found = self.slices(lane_rows, low_ns, high_ns)
+        edges = (np.arange(spots[0], spots[-1] + 2) + first_bin) << np.int64(bin_level)
+        covered = np.diff(_covered_before(*_union(found.start_ns, found.end_ns), edges))
+        capped[spots[0] : spots[-1] + 1] = covered
+        return Busy(bin_level, first_bin, capped)
+
+    def neighbour(self, process: int, lane_rows: Sequence[int], ref: SliceRef, step: int) -> SliceRef | None:
+        """The slice of the lane rows that starts next after `ref` (`step` 1) or last before it (-1); None at the ends."""
+        start = int(self._process.table(ref.table)["start_ns"][ref.row])
+        best: tuple[int, SliceRef] | None = None
+        for lane_row in lane_rows:
+            table = SLICE_TABLES[self._table[lane_row]]
+            first, last = int(self._begin_row[lane_row]), int(self._end_row[lane_row])
+            starts = self._process.table(table)["start_ns"]
+            if table == ref.table and first <= ref.row < last:
+                row = ref.row + step
+            elif step > 0:
+                row = first + int(np.searchsorted(starts[first:last], start, "right"))
+            else:
+                row = first + int(np.searchsorted(starts[first:last], start, "left")) - 1
+            if first <= row < last and (best is None or (int(starts[row]) - best[0]) * step < 0):
+                best = int(starts[row]), SliceRef(process, table, row)
+        return best[1] if best else None
+
+    def _are_few(self, lane_rows: Sequence[int], begin_ns: int, end_ns: int, bin_level: int, few: int) -> bool:
+        """Whether at most `few` slices touch the window. Asks stored columns first, so that no long column is read for it."""
+        seen = 0
+        for lane_row in lane_rows:
+            step = self._step(lane_row, bin_level)
+            if step is not None:
+                low, high = self._bins(step, begin_ns >> bin_level, (end_ns - 1) >> bin_level, bin_level)
+                # Slices that start in an inner bin touch the window; those of the outer bins may not.
+                if int(self._steps["slices"][low + 1 : max(low + 1, high - 1)].sum()) > few:
+                    return False
+            seen += self.count(lane_row, begin_ns, end_ns)
+            if seen > few:
+                return False
+        return True
+
+    def _step(self, lane_row: int, bin_level: int) -> tuple[int, int, int] | None:
+        """The coarsest stored level that is not coarser than `bin_level`, as (level, begin, end) in the ladder table."""
+        best = None
+        for step in self._levels.get(lane_row, ()):
+            if step[0] <= bin_level and (best is None or step[0] > best[0]):
+                best = step
+        return best
+
+    def _bins(self, step: tuple[int, int, int], first_bin: int, last_bin: int, bin_level: int) -> tuple[int, int]:
+        """Where the stored bins of `step` that lie in the bins [first_bin, last_bin] of `bin_level` stand."""
+        level, begin, end = step
+        shift = bin_level - level
+        stored_bins = self._steps["bin"][begin:end]
+        low = int(np.searchsorted(stored_bins, first_bin << shift, "left"))
+        high = int(np.searchsorted(stored_bins, (last_bin + 1) << shift, "left"))
+        return begin + low, begin + high
+
+    def _part(self, lane_row: int, first_bin: int, last_bin: int, bin_level: int) -> _Part | None:
+        """The touched bins of one lane row, or None where there are none."""
+        table_index = int(self._table[lane_row])
+        step = self._step(lane_row, bin_level)
+        if step is not None:
+            low, high = self._bins(step, first_bin, last_bin, bin_level)
+            if low == high:
+                return None
+            bins, busy = self._steps["bin"][low:high], self._steps["busy_ns"][low:high]
+            longest = self._steps["longest"][low:high]
+            if step[0] == bin_level:
+                return _Part(table_index, bins, busy, longest)
+            first = int(longest.min())
+            duration = self._process.table(SLICE_TABLES[table_index])["duration_ns"][first : int(longest.max()) + 1]
+            finer = stored.Columns(step[0], bins, busy, longest - first, self._steps["slices"][low:high])
+            made = stored.coarser(finer, bin_level, duration)
+            return _Part(table_index, made.bin, made.busy_ns, made.longest + first)
+        begin, end = self.rows_in(lane_row, first_bin << bin_level, (last_bin + 1) << bin_level)
+        if begin == end:
+            return None
+        table = self._process.table(SLICE_TABLES[table_index])
+        start, duration = table["start_ns"][begin:end], table["duration_ns"][begin:end]
+        made_bins, made_busy, made_longest = columns_in(start, duration, first_bin, last_bin, bin_level)
+        return _Part(table_index, made_bins, made_busy, made_longest + begin)
+
+    def _times(self, part: _Part) -> tuple[I64, I64]:
+        table = self._process.table(SLICE_TABLES[part.table])
+        return table["start_ns"][part.row], table["duration_ns"][part.row]
+
+
+def columns_in(start_ns: I64, duration_ns: I64, first_bin: int, last_bin: int, level: int) -> tuple[I64, I64, I64]:
+    """(bin, busy_ns, longest) of the touched bins in [first_bin, last_bin], from slices that are sorted and do not overlap.
+
+    The cost is the slices' and the bins' number; a slice may be longer than the window by any factor.
+    """
+    count = last_bin - first_bin + 1
+    edges = (np.arange(count + 1, dtype=np.int64) + first_bin) << np.int64(level)
+    end_ns = start_ns + duration_ns
+    busy = np.diff(_covered_before(start_ns, end_ns, edges))
+    longest = np.full(count, -1, np.int64)
+
+    inside = slice(int(np.searchsorted(start_ns, edges[0], "left")), int(np.searchsorted(start_ns, edges[-1], "left")))
+    owner = (start_ns[inside] >> np.int64(level)) - first_bin
+    if len(owner):
+        groups = np.concatenate(([0], np.flatnonzero(owner[1:] != owner[:-1]) + 1))
+        best = np.maximum.reduceat(duration_ns[inside], groups)
+        sizes = np.diff(np.append(groups, len(owner)))
+        hits = np.flatnonzero(duration_ns[inside] == np.repeat(best, sizes))
+        hit_owner = owner[hits]
+        keep = np.concatenate(([True], hit_owner[1:] != hit_owner[:-1]))
+        longest[hit_owner[keep]] = hits[keep] + inside.start
+    # The slice that reaches into a bin from before it started earlier, so it wins when it is as long.
+    before = np.searchsorted(start_ns, edges[:-1], "left") - 1
+    at = np.maximum(before, 0)
+    reaches = (before >= 0) & (end_ns[at] > edges[:-1])
+    wins = reaches & ((longest < 0) | (duration_ns[at] >= duration_ns[np.maximum(longest, 0)]))
+    longest[wins] = before[wins]
+
+    touched = np.flatnonzero(longest >= 0)
+    return touched + first_bin, busy[touched], longest[touched]
+
+
+def _covered_before(start_ns: I64, end_ns: I64, edges: I64) -> I64:
+    """Time covered before each edge, in ns from an arbitrary origin, by intervals that are sorted and do not overlap."""
+    if len(start_ns) == 0:
+        return np.zeros(len(edges), np.int64)
+    total = np.concatenate(([0], np.cumsum(end_ns - start_ns)))
+    index = np.searchsorted(start_ns, edges, "left")
+    at = np.maximum(index - 1, 0)
+    beyond = np.where(index > 0, np.maximum(end_ns[at] - edges, 0), 0)
+    covered: I64 = total[index] - beyond
+    return covered
+
+
+def _union(start_ns: I64, end_ns: I64) -> tuple[I64, I64]:
+    """The union of intervals sorted by start, as intervals that are sorted and do not overlap."""
+    if len(start_ns) == 0:
+        return start_ns, end_ns
+    reach = np.maximum.accumulate(end_ns)
+    opens = np.concatenate(([True], start_ns[1:] > reach[:-1]))
+    heads = np.flatnonzero(opens)
+    return start_ns[heads], reach[np.append(heads[1:] - 1, len(reach) - 1)]

@@ -1,0 +1,265 @@
+"""What a row or a curve shows around the present view, kept while the view stays near: a pan is then mostly a transform."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smprof.profile.schema import SLICE_TABLES
+from smprof_desktop.timeline.colours import SYNC, colour_of
+from smprof_desktop.timeline.ladder import MIN_FEW, Busy, Columns, Ladder, Slices
+from smprof_desktop.timeline.lanes import BusySource, CounterRange, Lane, Row
+from smprof_desktop.timeline.viewport import Limits, Viewport
+
+if TYPE_CHECKING:
+    from smprof.profile.reader import ProcessProfile, Profile
+
+I64 = NDArray[np.int64]
+
+OWN_BINS = 3
+"""A slice of at least so many bins is drawn by itself, with its own edges and label; shorter ones show as columns."""
+_UNKNOWN = 255
+_FIRST_NS, _LAST_NS = -(1 << 62), 1 << 62
+
+
+@dataclass(frozen=True)
+class Window:
+    """The range of time that a picture is right for, and its grid; `level` -1 fits every grid."""
+
+    begin_ns: int
+    end_ns: int
+    level: int
+
+    def holds(self, view: Viewport) -> bool:
+        return self.level in (-1, view.bin_level) and self.begin_ns <= view.begin_ns and view.end_ns + 1 <= self.end_ns
+
+    @staticmethod
+    def around(view: Viewport, limits: Limits) -> Window:
+        """The view and half of it on either side, in whole bins."""
+        level = view.bin_level
+        margin = (view.end_ns - view.begin_ns) // 2 + 1
+        begin = max(view.begin_ns - margin, min(limits.first_ns, view.begin_ns))
+        end = min(view.end_ns + margin, max(limits.last_ns, view.end_ns)) + 1
+        return Window((begin >> level) << level, (((end - 1) >> level) + 1) << level, level)
+
+
+@dataclass(frozen=True)
+class RowPicture:
+    """Columns of one grid, as height shares, and slices that are drawn by themselves; both by start."""
+
+    window: Window
+    bin_ns: I64
+    share: NDArray[np.float64]
+    bin_colour: NDArray[np.uint8]
+    start_ns: I64
+    end_ns: I64
+    colour: NDArray[np.uint8]
+    table: NDArray[np.uint8]
+    row: I64
+    name_id: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One value per bin from `first_bin`, NaN where there is none. A utilization's values are shares."""
+
+    window: Window
+    first_bin: int
+    value: NDArray[np.float64]
+    is_exact: bool = True
+
+
+class Names:
+    """Names and colours of the slices of one process, by position."""
+
+    def __init__(self, process: ProcessProfile) -> None:
+        self._process = process
+        self._shape_names: NDArray[np.int32] | None = None
+        self._colours = np.full(len(process.names), _UNKNOWN, np.uint8)
+
+    def ids(self, table: int, rows: I64) -> NDArray[np.int32]:
+        """`names.id` of slices of one table."""
+        name = SLICE_TABLES[table]
+        if name != "device":
+            return np.asarray(self._process.table(name)["name_id"][rows], np.int32)
+        if self._shape_names is None:
+            self._shape_names = np.asarray(self._process.table("shapes")["name_id"], np.int32)
+        return self._shape_names[self._process.table(name)["shape_id"][rows]]
+
+    def ids_of_mixed(self, tables: NDArray[np.uint8], rows: I64) -> NDArray[np.int32]:
+        """`names.id` of slices of several tables."""
+        if len(rows) == 0:
+            return np.zeros(0, np.int32)
+        first = int(tables[0])
+        if (tables == first).all():
+            return self.ids(first, rows)
+        found = np.zeros(len(rows), np.int32)
+        for table in np.unique(tables):
+            of_table = tables == table
+            found[of_table] = self.ids(int(table), rows[of_table])
+        return found
+
+    def colours(self, name_ids: NDArray[np.int32]) -> NDArray[np.uint8]:
+        """Colour codes of names."""
+        codes = self._colours[name_ids]
+        if (codes == _UNKNOWN).any():
+            for name_id in np.unique(name_ids[codes == _UNKNOWN]).tolist():
+                self._colours[name_id] = colour_of(self.text(name_id))
+            codes = self._colours[name_ids]
+        return codes
+
+    def text(self, name_id: int) -> str:
+        text: str = self._process.names.text(name_id)
+        return text
+
+
+class Pictures:
+    """Pictures of rows and curves of a profile, made when first needed and kept while the view stays near."""
+
+    def __init__(self, profile: Profile, limits: Limits) -> None:
+        self._profile = profile
+        self._limits = limits
+        self._ladders: dict[int, Ladder] = {}
+        self._names: dict[int, Names] = {}
+        self._rows: dict[Row, RowPicture] = {}
+        self._curves: dict[str, Curve] = {}
+        self._counter_ranges: dict[str, tuple[float, float]] = {}
+        self._counter_times: dict[CounterRange, tuple[I64, NDArray[np.float64]]] = {}
+
+    def ladder(self, process: int) -> Ladder:
+        found = self._ladders.get(process)
+        if found is None:
+            found = self._ladders[process] = Ladder(self._profile.processes[process])
+        return found
+
+    def names(self, process: int) -> Names:
+        found = self._names.get(process)
+        if found is None:
+            found = self._names[process] = Names(self._profile.processes[process])
+        return found
+
+    def row(self, row: Row, kind: str, view: Viewport) -> RowPicture:
+        """What a row of a lane of that kind shows; right at least for the view."""
+        found = self._rows.get(row)
+        if found is None or not found.window.holds(view):
+            found = self._rows[row] = self._make_row(row, kind, view)
+        return found
+
+    def busy(self, lane: Lane, view: Viewport) -> Curve:
+        """The lane's busy share: the mean over its sources."""
+        found = self._curves.get(lane.key)
+        if found is None or not found.window.holds(view):
+            window = Window.around(view, self._limits)
+            found = self._curves[lane.key] = self.busy_in(lane.busy, window)
+        return found
+
+    def busy_in(self, sources: Sequence[BusySource], window: Window, bound: bool = False) -> Curve:
+        """The mean busy share of the sources in each bin of a window."""
+        first, last = window.begin_ns >> window.level, (window.end_ns - 1) >> window.level
+        total = np.zeros(last - first + 1, np.float64)
+        is_exact = True
+        for source in sources:
+            answer: Busy = self.ladder(source.process).busy(
+                source.lane_rows, window.begin_ns, window.end_ns, window.level, bound
+            )
+            total += answer.busy_ns
+            is_exact &= answer.is_exact
+        total /= float(1 << window.level) * max(len(sources), 1)
+        return Curve(window, first, total, is_exact)
+
+    def counter(self, lane: Lane, view: Viewport) -> Curve:
+        """The lane's counter: in each bin the mean of its samples, or the last one before it."""
+        found = self._curves.get(lane.key)
+        if found is None or not found.window.holds(view):
+            window = Window.around(view, self._limits)
+            found = self._curves[lane.key] = self._make_counter(lane.counters, window)
+        return found
+
+    def counter_range(self, lane: Lane) -> tuple[float, float]:
+        """Least and greatest sample of a counter lane, 0 included."""
+        found = self._counter_ranges.get(lane.key)
+        if found is None:
+            low, high = 0.0, 0.0
+            for samples in lane.counters:
+                values = self._samples(samples)[1]
+                values = values[np.isfinite(values)]
+                if len(values):
+                    low, high = min(low, float(values.min())), max(high, float(values.max()))
+            found = self._counter_ranges[lane.key] = (low, high)
+        return found
+
+    def forget_hidden(self, rows: set[Row], keys: set[str]) -> None:
+        """Let go of the pictures of everything but these rows and lanes."""
+        self._rows = {row: picture for row, picture in self._rows.items() if row in rows}
+        self._curves = {key: curve for key, curve in self._curves.items() if key in keys}
+
+    def _make_row(self, row: Row, kind: str, view: Viewport) -> RowPicture:
+        ladder, names = self.ladder(row.process), self.names(row.process)
+        if ladder.total(row.lane_rows) <= MIN_FEW:
+            window = Window(_FIRST_NS, _LAST_NS, -1)
+            answer: Slices | Columns = ladder.slices(row.lane_rows, window.begin_ns, window.end_ns)
+        else:
+            window = Window.around(view, self._limits)
+            answer = ladder.window(row.lane_rows, window.begin_ns, window.end_ns, window.level)
+        name_id = names.ids_of_mixed(answer.table, answer.row)
+        colour = names.colours(name_id) if kind != "sync" else np.full(len(name_id), SYNC, np.uint8)
+        if isinstance(answer, Slices):
+            none = np.zeros(0, np.int64)
+            return RowPicture(
+                window, none, np.zeros(0), np.zeros(0, np.uint8),
+                answer.start_ns, answer.end_ns, colour, answer.table, answer.row, name_id,
+            )  # fmt: skip
+        width = 1 << answer.level
+        own = (answer.end_ns - answer.start_ns) >= OWN_BINS * width
+        rest = ~own
+        # All bins of a slice that is drawn by itself follow each other: its first one stands for it.
+        heads = np.flatnonzero(own)
+        if len(heads):
+            keep = np.ones(len(heads), bool)
+            keep[1:] = (answer.row[heads[1:]] != answer.row[heads[:-1]]) | (
+                answer.table[heads[1:]] != answer.table[heads[:-1]]
+            )
+            heads = heads[keep]
+        return RowPicture(
+            window, answer.bin[rest] << np.int64(answer.level), answer.busy_ns[rest] / width, colour[rest],
+            answer.start_ns[heads], answer.end_ns[heads], colour[heads], answer.table[heads], answer.row[heads], name_id[heads],
+        )  # fmt: skip
+
+    def _samples(self, samples: CounterRange) -> tuple[I64, NDArray[np.float64]]:
+        table = self._profile.processes[samples.process].table("counter")
+        return table["time_ns"][samples.begin : samples.end], table["value"][samples.begin : samples.end]
+
+    def _make_counter(self, counters: Sequence[CounterRange], window: Window) -> Curve:
+        first, last = window.begin_ns >> window.level, (window.end_ns - 1) >> window.level
+        edges = np.arange(first, last + 2, dtype=np.int64) << np.int64(window.level)
+        total, known = np.zeros(last - first + 1), np.zeros(last - first + 1, np.int64)
+        for samples in counters:
+            times, values = self._samples(samples)
+            mean = binned(times, values, edges)
+            has = np.isfinite(mean)
+            total[has] += mean[has]
+            known[has] += 1
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return Curve(window, first, np.where(known > 0, total / known, np.nan))
+
+
+def binned(times_ns: I64, values: NDArray[np.float64], edges_ns: I64) -> NDArray[np.float64]:
+    """The mean of the samples in each bin between edges; in a bin without samples the last one before it (NaN: none)."""
+    at = np.searchsorted(times_ns, edges_ns, "left")
+    low, high = at[:-1], at[1:]
+    first, last = int(at[0]), int(at[-1])
+    held = np.where(low > 0, values[np.maximum(low - 1, 0)] if len(values) else np.nan, np.nan)
+    if first == last:
+        return held
+    part = values[first:last]
+    good = np.isfinite(part)
+    sums = np.concatenate(([0.0], np.cumsum(np.where(good, part, 0.0))))
+    counts = np.concatenate(([0], np.cumsum(good)))
+    number = counts[high - first] - counts[low - first]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = (sums[high - first] - sums[low - first]) / number
+    return np.where(high > low, np.where(number > 0, mean, np.nan), held)

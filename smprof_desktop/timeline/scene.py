@@ -1,0 +1,571 @@
+"""From tree, view and selection to one frame's draw list, and from a point back to what lies there. No Qt.
+
+Headers and lanes come from the same layout, so they stay level whatever the font, scale or scroll position.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smprof.profile.schema import SLICE_TABLES
+from smprof_desktop.analysis import launches
+from smprof_desktop.slice_ref import SliceRef
+from smprof_desktop.timeline.colours import COUNTER, CURVE, DENSITY
+from smprof_desktop.timeline.draw_list import Arrow, Box, DrawList, Header, Hit, Label, Rects
+from smprof_desktop.timeline.labels import MIN_LABEL_PX, Elider, TextWidth
+from smprof_desktop.timeline.ladder import Columns
+from smprof_desktop.timeline.lanes import GROUPS, SLICE_LANES, Lane, LaneTree
+from smprof_desktop.timeline.pictures import Curve, Pictures, RowPicture, Window
+from smprof_desktop.timeline.viewport import Limits, Viewport, base_label, ticks
+
+if TYPE_CHECKING:
+    from smprof.profile.reader import Profile
+
+MAX_ARROWS = 200
+"""Arrows drawn from one launch; its note says how many executions there are."""
+MIN_COLUMN_SHARE = 0.25
+"""Height of the emptiest column, as a share of the row: a lone short slice must stay visible."""
+HIT_PX = 2.0
+"""A slice this near to the pointer counts as hit where none lies under it."""
+_GAP_FROM_PX = 3.0
+_FAR_PX = 1e6
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """Sizes in px; all follow the height of a line of text."""
+
+    line_px: float = 15.0
+
+    @property
+    def row_px(self) -> float:
+        return self.line_px + 3
+
+    @property
+    def group_px(self) -> float:
+        return self.line_px + 8
+
+    @property
+    def curve_px(self) -> float:
+        return self.line_px + 14
+
+    @property
+    def gap_px(self) -> float:
+        return 4.0
+
+    @property
+    def axis_px(self) -> float:
+        return self.line_px + 9
+
+    @property
+    def overview_px(self) -> float:
+        return self.line_px + 7
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Everything that one picture depends on besides the profile. `height_px` and `header_px` are of the whole widget."""
+
+    view: Viewport
+    expanded: frozenset[str]
+    height_px: float
+    header_px: float = 260.0
+    scroll_px: float = 0.0
+    selection: SliceRef | None = None
+    focus: str = ""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Visible lanes from top to bottom; `top_px` from the top of the first one."""
+
+    lanes: tuple[Lane, ...]
+    top_px: NDArray[np.float64]
+    height_px: NDArray[np.float64]
+    index: dict[str, int]
+
+    @property
+    def total_px(self) -> float:
+        return float(self.top_px[-1] + self.height_px[-1]) if self.lanes else 0.0
+
+
+@dataclass
+class _Parts:
+    """What the visible rows contribute, before it becomes pixels."""
+
+    pictures: list[tuple[RowPicture, float, int]]
+    curves: list[Rects]
+
+
+class Scene:
+    """The frames of one profile. Costs what is in view, not what the profile holds."""
+
+    def __init__(self, profile: Profile, tree: LaneTree, text_width: TextWidth, metrics: Metrics | None = None) -> None:
+        self.profile = profile
+        self.tree = tree
+        self.metrics = metrics or Metrics()
+        self.limits = Limits(profile.begin_ns, max(profile.end_ns, profile.begin_ns + 1))
+        self._elider = Elider(text_width)
+        self._pictures = Pictures(profile, self.limits)
+        self._layout: tuple[frozenset[str], Layout] | None = None
+        self._links: tuple[SliceRef, tuple[SliceRef, NDArray[np.int64]] | None] | None = None
+        self._overview: tuple[int, Curve] | None = None
+
+    @property
+    def top_px(self) -> float:
+        """Where the lanes begin, below overview and axis."""
+        return self.metrics.overview_px + self.metrics.axis_px
+
+    def layout(self, expanded: frozenset[str]) -> Layout:
+        """Where each visible lane lies."""
+        if self._layout is None or self._layout[0] != expanded:
+            lanes = tuple(self.tree.visible(expanded))
+            heights = np.array([self._lane_height(lane, expanded) for lane in lanes], np.float64)
+            tops = np.concatenate(([0.0], np.cumsum(heights)[:-1])) if lanes else np.zeros(0)
+            self._layout = expanded, Layout(lanes, tops, heights, {lane.key: i for i, lane in enumerate(lanes)})
+        return self._layout[1]
+
+    def draw(self, frame: Frame) -> DrawList:
+        """The draw list of one frame."""
+        layout = self.layout(frame.expanded)
+        first, last = self._in_sight(layout, frame)
+        parts = _Parts([], [])
+        headers = []
+        for index in range(first, last):
+            lane = layout.lanes[index]
+            y_px = self.top_px + float(layout.top_px[index]) - frame.scroll_px
+            height_px = float(layout.height_px[index])
+            share = self._draw_lane(lane, frame, y_px, height_px, parts)
+            state = (1 if lane.key in frame.expanded else 0) if lane.can_expand else -1
+            line_px = self.metrics.group_px
+            text_y_px = min(max(y_px, self.top_px), y_px + max(height_px - line_px, 0.0))
+            headers.append(
+                Header(
+                    lane.key,
+                    lane.label,
+                    lane.detail,
+                    share,
+                    y_px,
+                    height_px,
+                    text_y_px,
+                    lane.level,
+                    state,
+                    lane.kind in GROUPS,
+                    lane.key == frame.focus,
+                )  # fmt: skip
+            )
+        if first < last:
+            shown = layout.lanes[first:last]
+            self._pictures.forget_hidden({r for lane in shown for r in lane.rows}, {lane.key for lane in shown})
+        columns, slices, instants, labels = self._pixels(parts, frame)
+        arrows, note = self._arrows(frame)
+        view = frame.view
+        return DrawList(
+            width_px=frame.header_px + view.width_px,
+            height_px=frame.height_px,
+            header_px=frame.header_px,
+            overview_px=self.metrics.overview_px,
+            top_px=self.top_px,
+            line_px=self.metrics.line_px,
+            curves=Rects.joined(parts.curves),
+            columns=columns,
+            slices=slices,
+            ticks=instants,
+            labels=labels,
+            headers=tuple(headers),
+            axis=ticks(view, self.profile.begin_ns),
+            axis_base=base_label(view, self.profile.begin_ns),
+            outside=self._outside(frame),
+            selection=self._selection_box(frame),
+            arrows=arrows,
+            arrow_note=note,
+            overview=self._draw_overview(frame),
+            overview_window=self._overview_window(frame),
+        )
+
+    def hit(self, frame: Frame, x_px: float, y_px: float) -> Hit | None:
+        """What lies at a point of the widget; None where nothing does."""
+        if y_px < self.metrics.overview_px:
+            return Hit("overview") if x_px >= frame.header_px else None
+        if y_px < self.top_px:
+            return Hit("axis")
+        layout = self.layout(frame.expanded)
+        at_px = y_px - self.top_px + frame.scroll_px
+        index = int(np.searchsorted(layout.top_px, at_px, "right")) - 1
+        if index < 0 or at_px >= layout.total_px or y_px >= frame.height_px:
+            return None
+        lane = layout.lanes[index]
+        if x_px < frame.header_px:
+            return Hit("header", lane.key)
+        row = int((at_px - float(layout.top_px[index]) - self.metrics.gap_px / 2) // self.metrics.row_px)
+        shown = len(lane.rows) if lane.key in frame.expanded or len(lane.rows) == 1 else 1
+        if lane.kind not in SLICE_LANES or not 0 <= row < shown:
+            return Hit("lane", lane.key)
+        return Hit("lane", lane.key, self._slice_at(lane, row, frame.view, x_px - frame.header_px))
+
+    def overview_time_ns(self, frame: Frame, x_px: float) -> int:
+        """The time at a point of the overview strip."""
+        return self._whole(frame).time_ns(x_px - frame.header_px)
+
+    def times_of(self, ref: SliceRef) -> tuple[int, int]:
+        """[start, end) of a slice."""
+        table = self.profile.processes[ref.process].table(ref.table)
+        start = int(table["start_ns"][ref.row])
+        return start, start + int(table["duration_ns"][ref.row])
+
+    def name_of(self, ref: SliceRef) -> str:
+        """The name of a slice."""
+        names = self._pictures.names(ref.process)
+        return names.text(int(names.ids(SLICE_TABLES.index(ref.table), np.array([ref.row]))[0]))
+
+    def link_of(self, ref: SliceRef) -> tuple[SliceRef, NDArray[np.int64]] | None:
+        """The launch of the link that a slice takes part in and its executions (positions in `device`, by start)."""
+        if self._links is None or self._links[0] != ref:
+            self._links = ref, self._find_link(ref)
+        return self._links[1]
+
+    def neighbour(self, ref: SliceRef, step: int) -> SliceRef | None:
+        """The next slice (`step` 1) or the one before (-1) in the drawn row of a slice; None at the ends."""
+        place = self.tree.place(ref)
+        if place is None:
+            return None
+        lane = self.tree.by_key[place[0]]
+        row = lane.rows[place[1]]
+        return self._pictures.ladder(row.process).neighbour(row.process, row.lane_rows, ref, step)
+
+    def anchor(self, frame: Frame, ref: SliceRef) -> tuple[float, float] | None:
+        """Where arrows to a slice end: its start edge, in the middle of its row, or of the collapsed group that hides it."""
+        place = self.tree.place(ref)
+        if place is None:
+            return None
+        start_ns, _ = self.times_of(ref)
+        x_px = frame.header_px + min(max(frame.view.x_px(start_ns), -_FAR_PX), _FAR_PX)
+        layout = self.layout(frame.expanded)
+        key, row = place
+        hidden = [group for group in self.tree.ancestors(key) if group not in frame.expanded]
+        index = layout.index[hidden[-1] if hidden else key]
+        y_px = self.top_px + float(layout.top_px[index]) - frame.scroll_px
+        if hidden:
+            return x_px, y_px + float(layout.height_px[index]) / 2
+        return x_px, y_px + self.metrics.gap_px / 2 + self._shown_row(
+            key, row, frame
+        ) * self.metrics.row_px + self.metrics.row_px / 2
+
+    def lane_span_px(self, expanded: frozenset[str], key: str, row: int = 0) -> tuple[float, float]:
+        """Top and bottom of a visible lane's row in the scrolled area."""
+        layout = self.layout(expanded)
+        index = layout.index[key]
+        top_px = float(layout.top_px[index])
+        if layout.lanes[index].kind in SLICE_LANES and key in expanded:
+            top_px += self.metrics.gap_px / 2 + row * self.metrics.row_px
+            return top_px, top_px + self.metrics.row_px
+        return top_px, top_px + float(layout.height_px[index])
+
+    def _lane_height(self, lane: Lane, expanded: frozenset[str]) -> float:
+        if lane.kind in GROUPS:
+            return self.metrics.group_px
+        if lane.kind not in SLICE_LANES:
+            return self.metrics.curve_px
+        rows = len(lane.rows) if lane.key in expanded else 1
+        return rows * self.metrics.row_px + self.metrics.gap_px
+
+    def _in_sight(self, layout: Layout, frame: Frame) -> tuple[int, int]:
+        first = int(np.searchsorted(layout.top_px, frame.scroll_px, "right")) - 1
+        last = int(np.searchsorted(layout.top_px, frame.scroll_px + frame.height_px - self.top_px, "left"))
+        return max(first, 0), max(last, 0)
+
+    def _shown_row(self, key: str, row: int, frame: Frame) -> int:
+        return row if key in frame.expanded else 0
+
+    def _draw_lane(self, lane: Lane, frame: Frame, y_px: float, height_px: float, parts: _Parts) -> str:
+        """Add what a lane shows; the text of its share or value in view."""
+        view = frame.view
+        if lane.counters:
+            return self._draw_counter(lane, frame, y_px, height_px, parts)
+        curve = self._pictures.busy(lane, view)
+        if lane.kind in SLICE_LANES:
+            rows = lane.rows if lane.key in frame.expanded else lane.rows[:1]
+            for index, row in enumerate(rows):
+                row_y = y_px + self.metrics.gap_px / 2 + index * self.metrics.row_px
+                if row_y < frame.height_px and row_y + self.metrics.row_px > self.top_px:
+                    parts.pictures.append((self._pictures.row(row, lane.kind, view), row_y, row.process))
+        elif lane.kind == "utilization" or lane.key not in frame.expanded:
+            colour = CURVE if lane.kind == "utilization" else DENSITY
+            inset = 2.0 if lane.kind == "utilization" else 4.0
+            parts.curves.append(
+                _curve_rects(curve, curve.value, view, frame.header_px, y_px + inset, height_px - 2 * inset, colour)
+            )
+        return self._share_text(lane, curve, view)
+
+    def _draw_counter(self, lane: Lane, frame: Frame, y_px: float, height_px: float, parts: _Parts) -> str:
+        curve = self._pictures.counter(lane, frame.view)
+        low, high = self._pictures.counter_range(lane)
+        if high == low:
+            high = low + 1.0
+        parts.curves.append(
+            _curve_rects(
+                curve, (curve.value - low) / (high - low), frame.view, frame.header_px, y_px + 2, height_px - 4, COUNTER
+            )
+        )
+        seen = _in_view(curve, frame.view)
+        seen = seen[np.isfinite(seen)]
+        return _short_number(float(seen.mean())) if len(seen) else ""
+
+    def _share_text(self, lane: Lane, curve: Curve, view: Viewport) -> str:
+        """The lane's busy share of the part of the profile that is in view; `≤` where overlap could only be bounded."""
+        if not lane.busy:
+            return ""
+        begin, end = max(view.begin_ns, self.limits.begin_ns), min(view.end_ns, self.limits.end_ns)
+        if end <= begin:
+            return ""
+        edges = (np.arange(len(curve.value) + 1) + curve.first_bin) * np.int64(1 << curve.window.level)
+        part = np.minimum(edges[1:], end) - np.maximum(edges[:-1], begin)
+        share = min(float((curve.value * np.maximum(part, 0)).sum()) / (end - begin), 1.0)
+        mark = "" if curve.is_exact else "≤ "
+        return f"{mark}{100 * share:.0f} %" if share == 0 or share >= 0.01 else f"{mark}<1 %"
+
+    def _pixels(self, parts: _Parts, frame: Frame) -> tuple[Rects, Rects, Rects, tuple[Label, ...]]:
+        """Columns, slices, slices of no length, and labels, in widget pixels, cut to the view."""
+        view, row_px = frame.view, self.metrics.row_px - 1
+        pictures = [p for p, _, _ in parts.pictures]
+        if not pictures:
+            return Rects.empty(), Rects.empty(), Rects.empty(), ()
+        tops = np.array([y for _, y, _ in parts.pictures])
+
+        begin = np.concatenate([p.bin_ns for p in pictures])
+        y_px = np.repeat(tops, [len(p.bin_ns) for p in pictures])
+        x0 = np.floor(view.xs_px(begin))
+        x1 = np.floor(view.xs_px(begin + np.int64(1 << view.bin_level)))
+        seen = (x1 >= 0) & (x0 < view.width_px)
+        x0, x1 = np.maximum(x0[seen], 0.0), np.minimum(x1[seen], view.width_px)
+        share = np.concatenate([p.share for p in pictures])[seen]
+        height = np.round(row_px * (MIN_COLUMN_SHARE + (1 - MIN_COLUMN_SHARE) * np.minimum(share, 1.0)))
+        columns = Rects(
+            x0 + frame.header_px, y_px[seen] + row_px - height, np.maximum(x1 - x0, 1.0), height,
+            np.concatenate([p.bin_colour for p in pictures])[seen],
+        )  # fmt: skip
+
+        start = np.concatenate([p.start_ns for p in pictures])
+        end = np.concatenate([p.end_ns for p in pictures])
+        counts = [len(p.start_ns) for p in pictures]
+        owner = np.repeat(np.arange(len(pictures)), counts)
+        x0, x1 = view.xs_px(start), view.xs_px(end)
+        at = np.flatnonzero((x1 >= 0) & (x0 < view.width_px))
+        x0, x1, owner = np.maximum(x0[at], -_GAP_FROM_PX), np.minimum(x1[at], view.width_px + _GAP_FROM_PX), owner[at]
+        colour = np.concatenate([p.colour for p in pictures])[at]
+        is_instant = start[at] == end[at]
+        width = x1 - x0
+        width = np.where(width >= _GAP_FROM_PX, width - 1.0, np.maximum(width, 1.0))
+        full = np.full(len(at), row_px)
+        every = Rects(x0 + frame.header_px, tops[owner], width, full, colour)
+        labels = self._labels(
+            parts, frame, np.concatenate([p.name_id for p in pictures])[at], every, owner, ~is_instant
+        )
+        return columns, _masked(every, ~is_instant), _masked(every, is_instant), labels
+
+    def _labels(
+        self,
+        parts: _Parts,
+        frame: Frame,
+        name_id: NDArray[np.int32],
+        rects: Rects,
+        owner: NDArray[np.int64],
+        wanted: NDArray[np.bool_],
+    ) -> tuple[Label, ...]:
+        left = np.maximum(rects.x_px, frame.header_px)
+        room = np.minimum(rects.x_px + rects.width_px, frame.header_px + frame.view.width_px) - left
+        wide = np.flatnonzero(wanted & (room >= MIN_LABEL_PX))
+        names = [self._pictures.names(process) for _, _, process in parts.pictures]
+        height = self.metrics.row_px - 1
+        labels = []
+        rows = zip(
+            left[wide].tolist(),
+            rects.y_px[wide].tolist(),
+            room[wide].tolist(),
+            name_id[wide].tolist(),
+            owner[wide].tolist(),
+            strict=True,
+        )
+        for x_px, y_px, width_px, name, index in rows:
+            text = self._elider.elided(names[index].text(name), width_px - 8)
+            if text:
+                labels.append(Label(x_px + 4, y_px, height, text))
+        return tuple(labels)
+
+    def _selection_box(self, frame: Frame) -> Box | None:
+        ref = frame.selection
+        place = self.tree.place(ref) if ref is not None else None
+        if ref is None or place is None or any(group not in frame.expanded for group in self.tree.ancestors(place[0])):
+            return None
+        lane = self.tree.by_key[place[0]]
+        if place[1] > 0 and lane.key not in frame.expanded:
+            return None
+        layout = self.layout(frame.expanded)
+        start_ns, end_ns = self.times_of(ref)
+        x0 = min(max(frame.view.x_px(start_ns), -_GAP_FROM_PX), _FAR_PX)
+        x1 = min(max(frame.view.x_px(end_ns), -_GAP_FROM_PX), frame.view.width_px + _GAP_FROM_PX)
+        y_px = self.top_px + float(layout.top_px[layout.index[lane.key]]) - frame.scroll_px + self.metrics.gap_px / 2
+        y_px += place[1] * self.metrics.row_px
+        if x1 < 0 or x0 > frame.view.width_px or y_px > frame.height_px or y_px + self.metrics.row_px < self.top_px:
+            return None
+        return Box(x0 + frame.header_px, y_px, max(x1 - x0, 2.0), self.metrics.row_px - 1)
+
+    def _arrows(self, frame: Frame) -> tuple[tuple[Arrow, ...], Label | None]:
+        """From the launch of the selected slice's link to its execution, or from a selected launch to those in view."""
+        link = self.link_of(frame.selection) if frame.selection is not None else None
+        if frame.selection is None or link is None:
+            return (), None
+        launch, executions = link
+        start = self.anchor(frame, launch)
+        if start is None:
+            return (), None
+        if frame.selection.table == "device":
+            targets = [frame.selection]
+        else:
+            targets = [
+                SliceRef(launch.process, "device", row) for row in self._in_view(executions, launch.process, frame.view)
+            ]
+        ends = [end for target in targets if (end := self.anchor(frame, target)) is not None]
+        note = None
+        if len(executions) > 1:
+            text = (
+                f"1 of {len(executions):,} executions"
+                if frame.selection.table == "device"
+                else f"{len(executions):,} executions"
+            )
+            note = Label(start[0] + 6, start[1] - self.metrics.line_px - 4, self.metrics.line_px, text)
+        return tuple(Arrow(*start, *end) for end in ends), note
+
+    def _in_view(self, executions: NDArray[np.int64], process: int, view: Viewport) -> list[int]:
+        """Executions in view, at most MAX_ARROWS of them, evenly chosen; the nearest one where none is in view."""
+        starts = self.profile.processes[process].table("device")["start_ns"][executions]
+        seen = executions[(starts >= view.begin_ns) & (starts < view.end_ns)]
+        if len(seen) == 0:
+            seen = executions[:1] if len(starts) and int(starts[0]) >= view.end_ns else executions[-1:]
+        if len(seen) > MAX_ARROWS:
+            seen = seen[np.linspace(0, len(seen) - 1, MAX_ARROWS).astype(np.int64)]
+        chosen: list[int] = seen.tolist()
+        return chosen
+
+    def _find_link(self, ref: SliceRef) -> tuple[SliceRef, NDArray[np.int64]] | None:
+        process = self.profile.processes[ref.process]
+        if ref.table == "device":
+            launch = launches.launch_of(process, ref.row)
+            if launch is None:
+                return None
+            ref = SliceRef(ref.process, "host", launch)
+        if ref.table != "host":
+            return None
+        executions = np.asarray(launches.executions_of(process, ref.row), np.int64)
+        if len(executions) == 0:
+            return None
+        starts = process.table("device")["start_ns"][executions]
+        return ref, executions[np.argsort(starts, kind="stable")]
+
+    def _slice_at(self, lane: Lane, row: int, view: Viewport, x_px: float) -> SliceRef | None:
+        """The longest slice under the pixel, or the nearest one within HIT_PX of it."""
+        drawn = lane.rows[row]
+        ladder = self._pictures.ladder(drawn.process)
+        pixel = view.time_ns(x_px)
+        for reach_px in (0.0, HIT_PX):
+            begin, end = view.time_ns(x_px - reach_px), max(view.time_ns(x_px + reach_px), pixel) + 1
+            found = ladder.window(drawn.lane_rows, begin, end, view.bin_level)
+            if len(found) == 0:
+                continue
+            if isinstance(found, Columns):
+                best = int(np.argmax(found.end_ns - found.start_ns))
+            else:
+                away = np.maximum(np.maximum(found.start_ns - pixel, pixel + 1 - found.end_ns), 0)
+                best = int(np.lexsort((found.start_ns - found.end_ns, away))[0])
+            return SliceRef(drawn.process, SLICE_TABLES[int(found.table[best])], int(found.row[best]))
+        return None
+
+    def _outside(self, frame: Frame) -> tuple[Box, ...]:
+        boxes = []
+        left, right = frame.view.x_px(self.limits.begin_ns), frame.view.x_px(self.limits.end_ns)
+        height = frame.height_px - self.top_px
+        if left > 0:
+            boxes.append(Box(frame.header_px, self.top_px, min(left, frame.view.width_px), height))
+        if right < frame.view.width_px:
+            x_px = max(right, 0.0)
+            boxes.append(Box(frame.header_px + x_px, self.top_px, frame.view.width_px - x_px, height))
+        return tuple(boxes)
+
+    def _whole(self, frame: Frame) -> Viewport:
+        return Viewport(self.limits.begin_ns, self.limits.end_ns, frame.view.width_px)
+
+    def _draw_overview(self, frame: Frame) -> Rects:
+        """Mean busy share of the whole profile, over the width of the lanes."""
+        whole = self._whole(frame)
+        if self._overview is None or self._overview[0] != int(frame.view.width_px):
+            level = whole.bin_level
+            begin, end = self.limits.begin_ns >> level, ((self.limits.end_ns - 1) >> level) + 1
+            window = Window(begin << level, end << level, level)
+            sources = tuple(source for root in self.tree.roots for source in root.busy)
+            self._overview = int(frame.view.width_px), self._pictures.busy_in(sources, window, bound=True)
+        curve = self._overview[1]
+        return _curve_rects(curve, curve.value, whole, frame.header_px, 3.0, self.metrics.overview_px - 5, DENSITY)
+
+    def _overview_window(self, frame: Frame) -> Box:
+        whole, width = self._whole(frame), frame.view.width_px
+        x0 = min(max(whole.x_px(frame.view.begin_ns), 0.0), width - 3)
+        x1 = max(min(whole.x_px(frame.view.end_ns), width), x0 + 3)
+        return Box(frame.header_px + x0, 0.0, x1 - x0, self.metrics.overview_px - 1)
+
+
+def with_scroll(frame: Frame, scroll_px: float, scene: Scene) -> Frame:
+    """The frame scrolled to `scroll_px`, as far as there are lanes."""
+    most = max(0.0, scene.layout(frame.expanded).total_px - (frame.height_px - scene.top_px))
+    return replace(frame, scroll_px=min(max(scroll_px, 0.0), most))
+
+
+def _masked(rects: Rects, mask: NDArray[np.bool_]) -> Rects:
+    if mask.all():
+        return rects
+    return Rects(rects.x_px[mask], rects.y_px[mask], rects.width_px[mask], rects.height_px[mask], rects.colour[mask])
+
+
+def _in_view(curve: Curve, view: Viewport) -> NDArray[np.float64]:
+    level = curve.window.level
+    first = max((view.begin_ns >> level) - curve.first_bin, 0)
+    return curve.value[first : max(((view.end_ns - 1) >> level) - curve.first_bin + 1, first)]
+
+
+def _curve_rects(
+    curve: Curve,
+    shares: NDArray[np.float64],
+    view: Viewport,
+    left_px: float,
+    y_px: float,
+    height_px: float,
+    colour: int,
+) -> Rects:
+    """A curve as rectangles standing on the lane's bottom; neighbours of equal height are one."""
+    level = curve.window.level
+    first = max((view.begin_ns >> level) - curve.first_bin, 0)
+    last = min(((view.end_ns - 1) >> level) - curve.first_bin + 1, len(shares))
+    part = np.nan_to_num(np.clip(shares[first:last], 0.0, 1.0), nan=0.0)
+    if len(part) == 0:
+        return Rects.empty()
+    # Half pixels keep a share of 2 % apart from nothing and long level stretches in one rectangle.
+    height = np.ceil(part * height_px * 2) / 2
+    heads = np.concatenate(([0], np.flatnonzero(height[1:] != height[:-1]) + 1))
+    edges = (np.append(heads, len(part)) + (first + curve.first_bin)) << np.int64(level)
+    x_px = np.clip(np.floor(view.xs_px(edges)), 0.0, view.width_px)
+    height = height[heads]
+    keep = (height > 0) & (x_px[1:] >= x_px[:-1])
+    x0, width = x_px[:-1][keep], np.maximum(np.diff(x_px)[keep], 1.0)
+    height = height[keep]
+    return Rects(x0 + left_px, y_px + height_px - height, width, height, np.full(len(x0), colour, np.uint8))
+
+
+def _short_number(value: float) -> str:
+    """Three digits and a decimal prefix: `12.3 G`."""
+    for size, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:.3g} {prefix}"
+    return f"{value:.3g}"

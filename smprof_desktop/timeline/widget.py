@@ -1,0 +1,529 @@
+"""The timeline as a widget: it turns gestures and keys into views, and paints the scene's draw list.
+
+It is a scroll area that paints itself, not a pyqtgraph view: a view box holds its range in float64 (steps of 256 ns at
+today's dates) and costs an item for each thing drawn, while one frame here is one draw list painted in one pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
+
+from PySide6.QtCore import QEvent, QKeyCombination, QPoint, QPointF, Qt, QTimer
+from PySide6.QtGui import (
+    QFontMetricsF,
+    QKeyEvent,
+    QKeySequence,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPalette,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QLabel, QWidget
+
+from smprof_desktop.session import Session
+from smprof_desktop.slice_ref import SliceRef
+from smprof_desktop.timeline import lanes
+from smprof_desktop.timeline.colours import DARK, LIGHT
+from smprof_desktop.timeline.draw_list import DrawList, Hit
+from smprof_desktop.timeline.keys import COMMANDS
+from smprof_desktop.timeline.paint_raster import RasterPainter
+from smprof_desktop.timeline.scene import Frame, Metrics, Scene, with_scroll
+from smprof_desktop.timeline.viewport import Viewport, duration_text, time_text
+
+if TYPE_CHECKING:
+    from smprof.profile.reader import Profile
+
+ZOOM_STEP = 1.5
+PAN_SHARE = 0.2
+WHEEL_NOTCH = 120.0
+NOTCH_FACTOR = 1.3
+SETTLE_MS = 500
+"""A view that has stood so long is one that `back` returns to."""
+DRAG_FROM_PX = 4
+MIN_HEADER_PX, MAX_HEADER_SHARE = 90.0, 0.6
+GRIP_PX = 4
+FIT_PADDING = 0.15
+SURROUNDINGS = 8.0
+MAX_HOVER_CHARACTERS = 2_000
+
+
+class TimelineWidget(QAbstractScrollArea):
+    """Lanes of the session's profile over its visible range. Selection and range live in the session.
+
+    Signals of the session are obeyed, whoever caused them; nothing here reads more of the profile than is in view.
+    """
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.session = session
+        self.scene: Scene | None = None
+        self.expanded: frozenset[str] = frozenset()
+        self.focus_key = ""
+        self.header_px = 270.0
+        self.view = Viewport(0, 1, 1.0)
+        self._fit_view: Viewport | None = None
+        self._press: QPointF | None = None
+        self._drag = ""
+        self._last = QPointF()
+        self._painter: RasterPainter | None = None
+        self._keys = {_combined(key): command.id for command in COMMANDS for key in command.keys}
+        self._actions: dict[str, Callable[[], None]] = {
+            "zoom_in": lambda: self.zoom(1 / ZOOM_STEP),
+            "zoom_out": lambda: self.zoom(ZOOM_STEP),
+            "pan_left": lambda: self._move(self.view.panned(-PAN_SHARE * self.view.width_px, self._scene().limits)),
+            "pan_right": lambda: self._move(self.view.panned(PAN_SHARE * self.view.width_px, self._scene().limits)),
+            "fit_selection": self.fit_selection,
+            "fit_all": self.fit_all,
+            "lane_up": lambda: self._focus_by(-1),
+            "lane_down": lambda: self._focus_by(1),
+            "page_up": lambda: self._scroll_by(-0.8 * self.viewport().height()),
+            "page_down": lambda: self._scroll_by(0.8 * self.viewport().height()),
+            "toggle_lane": lambda: self.toggle(self.focus_key),
+            "link_back": lambda: self._walk_link(-1),
+            "link_forward": lambda: self._walk_link(1),
+            "previous_slice": lambda: self._walk_lane(-1),
+            "next_slice": lambda: self._walk_lane(1),
+            "deselect": lambda: self.session.select(None),
+            "back": self.session.back,
+            "forward": self.session.forward,
+        }
+        self._settle = QTimer(self)
+        self._settle.setSingleShot(True)
+        self._settle.setInterval(SETTLE_MS)
+        self._settle.timeout.connect(self._remember)
+        self._hover = QLabel(self.viewport())
+        self._hover.setTextFormat(Qt.TextFormat.PlainText)
+        self._hover.setWordWrap(True)
+        self._hover.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._hover.setMargin(5)
+        self._hover.setAutoFillBackground(True)
+        self._hover.setFrameShape(QFrame.Shape.Box)
+        self._hover.hide()
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName("Timeline")
+        self.viewport().setMouseTracking(True)
+        self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        session.profile_changed.connect(self._on_profile)
+        session.range_changed.connect(self._on_range)
+        session.selection_changed.connect(self._on_selection)
+        self._on_profile(session.profile)
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the picture shows all it will: always, nothing is fetched behind it."""
+        return True
+
+    def run(self, command_id: str) -> None:
+        """Do what a command of `keys.COMMANDS` says. Raises KeyError for an unknown id; nothing happens without a profile."""
+        action = self._actions[command_id]
+        if self.scene is not None:
+            action()
+
+    def frame(self) -> Frame:
+        """What the present picture depends on."""
+        return Frame(
+            view=self.view,
+            expanded=self.expanded,
+            height_px=float(self.viewport().height()),
+            header_px=self.header_px,
+            scroll_px=float(self.verticalScrollBar().value()),
+            selection=self.session.selection,
+            focus=self.focus_key if self.hasFocus() else "",
+        )
+
+    def draw_list(self) -> DrawList | None:
+        """The present picture, before it is painted."""
+        return self.scene.draw(self.frame()) if self.scene is not None else None
+
+    def zoom(self, factor: float, x_px: float | None = None) -> None:
+        """Zoom about a point of the lanes, the pointer's or, where it is elsewhere, the middle."""
+        if x_px is None:
+            x_px = self.viewport().mapFromGlobal(self.cursor().pos()).x() - self.header_px
+            if not (self.viewport().underMouse() and 0 <= x_px <= self.view.width_px):
+                x_px = self.view.width_px / 2
+        self._move(self.view.zoomed(factor, x_px, self._scene().limits))
+
+    def fit_all(self) -> None:
+        """Show the whole profile."""
+        limits = self._scene().limits
+        self._move(self.view.fitted(limits.begin_ns, limits.end_ns, limits), remember=True)
+
+    def fit_selection(self) -> None:
+        """Show the selected slice; where it already fits, its surroundings."""
+        if self.session.selection is None:
+            return
+        if self._fit_view is not None and self.view == self._fit_view:
+            self._move(self.view.zoomed(SURROUNDINGS, self.view.width_px / 2, self._scene().limits), remember=True)
+            return
+        begin, end = self._scene().times_of(self.session.selection)
+        self._move(self.view.fitted(begin, end, self._scene().limits, FIT_PADDING), remember=True)
+        self._fit_view = self.view
+        self._bring_into_sight(self.session.selection)
+
+    def toggle(self, key: str) -> None:
+        """Expand or collapse a lane."""
+        lane = self._scene().tree.by_key.get(key)
+        if lane is not None and lane.can_expand:
+            self.expanded = self.expanded ^ {key}
+            self._update_scroll_bar()
+            self.viewport().update()
+
+    def reveal(self, ref: SliceRef) -> None:
+        """Bring a slice into sight: open the groups that it stands in, scroll, and move in time where it lies outside."""
+        scene = self._scene()
+        if scene.tree.place(ref) is None:
+            return
+        begin, end = scene.times_of(ref)
+        if begin >= self.view.end_ns or max(end, begin + 1) <= self.view.begin_ns:
+            at_px = self.view.x_px(begin)
+            self._move(self.view.panned(at_px - self.view.width_px / 2, scene.limits), remember=True)
+        self._bring_into_sight(ref)
+
+    def _scene(self) -> Scene:
+        if self.scene is None:
+            raise RuntimeError("the timeline has no profile")
+        return self.scene
+
+    def _move(self, view: Viewport, remember: bool = False) -> None:
+        """Make a view the present one. A movement is remembered once it has come to rest."""
+        self.view = view
+        self._settle.stop() if remember else self._settle.start()
+        self._hover.hide()
+        self.session.show(view.begin_ns, view.end_ns, remember=remember)
+        self.viewport().update()
+
+    def _remember(self) -> None:
+        if self.scene is not None:
+            self.session.show(self.view.begin_ns, self.view.end_ns, remember=True)
+
+    def _on_profile(self, profile: Profile | None) -> None:
+        self._settle.stop()
+        self._hover.hide()
+        self._fit_view = None
+        if profile is None:
+            self.scene = None
+            self.expanded = frozenset()
+        else:
+            tree = lanes.build(profile)
+            self.scene = self._make_scene(profile, tree)
+            self.expanded = tree.default_expanded()
+            self._on_range(self.session.begin_ns, self.session.end_ns)
+        self.focus_key = ""
+        self._update_scroll_bar()
+        self.verticalScrollBar().setValue(0)
+        self.viewport().update()
+
+    def _make_scene(self, profile: Profile, tree: lanes.LaneTree) -> Scene:
+        painter = self._raster()
+        line_px = round(QFontMetricsF(painter.font).height())
+        return Scene(profile, tree, QFontMetricsF(painter.small).horizontalAdvance, Metrics(float(line_px)))
+
+    def _on_range(self, begin_ns: int, end_ns: int) -> None:
+        if self.scene is None:
+            return
+        if (begin_ns, end_ns) != (self.view.begin_ns, self.view.end_ns):
+            plain = Viewport(begin_ns, max(end_ns, begin_ns + 1), self._lanes_width())
+            self.view = plain.zoomed(1.0, 0.0, self.scene.limits)
+        self.viewport().update()
+
+    def _on_selection(self, ref: SliceRef | None) -> None:
+        if ref is not None and self.scene is not None:
+            self.reveal(ref)
+        self.viewport().update()
+
+    def _lanes_width(self) -> float:
+        return max(float(self.viewport().width()) - self.header_px, 1.0)
+
+    def _raster(self) -> RasterPainter:
+        theme = DARK if self.palette().color(QPalette.ColorRole.Base).lightness() < 128 else LIGHT
+        if self._painter is None or self._painter.theme is not theme or self._painter.font != self.font():
+            self._painter = RasterPainter(theme, self.font())
+        return self._painter
+
+    def _update_scroll_bar(self) -> None:
+        bar = self.verticalScrollBar()
+        if self.scene is None:
+            bar.setRange(0, 0)
+            return
+        seen = max(self.viewport().height() - self.scene.top_px, 0.0)
+        bar.setRange(0, max(0, round(self.scene.layout(self.expanded).total_px - seen)))
+        bar.setPageStep(max(1, round(seen)))
+        bar.setSingleStep(round(self.scene.metrics.row_px))
+
+    def _scroll_by(self, dy_px: float) -> None:
+        bar = self.verticalScrollBar()
+        bar.setValue(round(with_scroll(self.frame(), bar.value() + dy_px, self._scene()).scroll_px))
+
+    def _scroll_to(self, top_px: float, bottom_px: float) -> None:
+        """Scroll as little as brings [top_px, bottom_px) of the lanes into sight."""
+        bar = self.verticalScrollBar()
+        seen = self.viewport().height() - self._scene().top_px
+        if top_px < bar.value():
+            bar.setValue(round(top_px - 4))
+        elif bottom_px > bar.value() + seen:
+            bar.setValue(round(bottom_px - seen + 4))
+
+    def _bring_into_sight(self, ref: SliceRef) -> None:
+        scene = self._scene()
+        place = scene.tree.place(ref)
+        if place is None:
+            return
+        key, row = place
+        opened = self.expanded | set(scene.tree.ancestors(key)) | ({key} if row > 0 else set())
+        if opened != self.expanded:
+            self.expanded = opened
+            self._update_scroll_bar()
+        self._scroll_to(*scene.lane_span_px(self.expanded, key, row))
+        self.focus_key = key
+        self.viewport().update()
+
+    def _focus_by(self, step: int) -> None:
+        layout = self._scene().layout(self.expanded)
+        if not layout.lanes:
+            return
+        at = layout.index.get(self.focus_key, -1 if step > 0 else len(layout.lanes))
+        key = layout.lanes[min(max(at + step, 0), len(layout.lanes) - 1)].key
+        self.focus_key = key
+        self._scroll_to(*self._scene().lane_span_px(self.expanded, key))
+        self.viewport().update()
+
+    def _walk_lane(self, step: int) -> None:
+        if self.session.selection is not None:
+            found = self._scene().neighbour(self.session.selection, step)
+            if found is not None:
+                self.session.select(found)
+
+    def _walk_link(self, step: int) -> None:
+        """Along the selected slice's link: launch, first execution, next execution, … and back to the launch."""
+        selected = self.session.selection
+        link = self._scene().link_of(selected) if selected is not None else None
+        if selected is None or link is None:
+            return
+        launch, executions = link
+        if selected.table != "device":
+            if step > 0:
+                self.session.select(SliceRef(launch.process, "device", int(executions[0])))
+        elif step < 0:
+            self.session.select(launch)
+        else:
+            rows = executions.tolist()
+            following = rows[rows.index(selected.row) + 1 :]
+            if following:
+                self.session.select(SliceRef(launch.process, "device", following[0]))
+
+    def _show_hover(self, at: QPoint, hit: Hit | None) -> None:
+        text = self._hover_text(hit)
+        if not text:
+            self._hover.hide()
+            return
+        self._hover.setText(text[:MAX_HOVER_CHARACTERS])
+        self._hover.setMaximumWidth(min(560, max(self.viewport().width() - 20, 100)))
+        self._hover.adjustSize()
+        x_px = min(at.x() + 14, self.viewport().width() - self._hover.width() - 4)
+        y_px = at.y() + 18
+        if y_px + self._hover.height() > self.viewport().height():
+            y_px = at.y() - self._hover.height() - 8
+        self._hover.move(max(x_px, 0), max(y_px, 0))
+        self._hover.show()
+
+    def _hover_text(self, hit: Hit | None) -> str:
+        if hit is None or self.scene is None:
+            return ""
+        if hit.ref is not None:
+            begin, end = self.scene.times_of(hit.ref)
+            since = time_text(begin - self.scene.profile.begin_ns)
+            return f"{self.scene.name_of(hit.ref)}\n{duration_text(end - begin)} from {since}"
+        if hit.part == "header":
+            lane = self.scene.tree.by_key[hit.key]
+            return f"{lane.label}\n{lane.detail}" if lane.detail else lane.label
+        return ""
+
+    def _on_grip(self, x_px: float) -> bool:
+        return abs(x_px - self.header_px) <= GRIP_PX
+
+    def _centre_on(self, x_px: float) -> None:
+        """Move the view to where the overview strip was pressed."""
+        time_ns = self._scene().overview_time_ns(self.frame(), x_px)
+        self._move(self.view.panned(self.view.x_px(time_ns) - self.view.width_px / 2, self._scene().limits))
+
+    def _set_header(self, width_px: float) -> None:
+        self.header_px = min(
+            max(width_px, MIN_HEADER_PX), max(MIN_HEADER_PX, self.viewport().width() * MAX_HEADER_SHARE)
+        )
+        self.view = self.view.resized(self._lanes_width())
+        self.viewport().update()
+
+    def _release_click(self, position: QPointF) -> None:
+        hit = self._scene().hit(self.frame(), position.x(), position.y())
+        if hit is None:
+            return
+        if hit.part == "header":
+            self.focus_key = hit.key
+            self.toggle(hit.key)
+            self.viewport().update()
+        elif hit.part == "lane":
+            self.focus_key = hit.key
+            self.session.select(hit.ref)
+            self.viewport().update()
+
+    # Overrides of Qt methods.
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and self._command_of(event):
+            event.accept()
+            return True
+        return super().event(event)
+
+    def _command_of(self, event: QKeyEvent) -> str:
+        modifiers = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+        found = self._keys.get(int(event.key()) | int(modifiers.value))
+        if found is None and event.text() in ("[", "]", ",", ".") and not modifiers & Qt.KeyboardModifier.AltModifier:
+            # Layouts that reach brackets by AltGr or Shift report other modifiers with the same character.
+            found = self._keys.get(_combined(event.text()))
+        return found or ""
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        command = self._command_of(event)
+        if not command or self.scene is None:
+            super().keyPressEvent(event)
+            return
+        self.run(command)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if self.scene is None:
+            return
+        event.accept()
+        angle, pixels = event.angleDelta(), event.pixelDelta()
+        modifiers = event.modifiers()
+        if modifiers & Qt.KeyboardModifier.ControlModifier:
+            delta = angle.y() or angle.x()
+            if delta:
+                self.zoom(NOTCH_FACTOR ** (-delta / WHEEL_NOTCH), event.position().x() - self.header_px)
+            return
+        dx, dy = (pixels.x(), pixels.y()) if not pixels.isNull() else (angle.x() * 0.5, angle.y() * 0.5)
+        if modifiers & Qt.KeyboardModifier.ShiftModifier and not dx:
+            dx, dy = dy, 0
+        # A touchpad reports both; the greater one counts, or lanes would slide while one moves in time.
+        if abs(dx) > abs(dy):
+            self._move(self.view.panned(-dx, self.scene.limits))
+        elif dy:
+            self._scroll_by(-dy)
+            self._hover.hide()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if self.scene is None or event.button() not in (Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton):
+            return
+        position = event.position()
+        self._press = self._last = position
+        self._drag = ""
+        if self._on_grip(position.x()):
+            self._drag = "grip"
+        elif position.y() < self.scene.metrics.overview_px and position.x() > self.header_px:
+            self._drag = "overview"
+            self._centre_on(position.x())
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self.scene is None:
+            return
+        position = event.position()
+        if self._press is None:
+            self.viewport().setCursor(
+                Qt.CursorShape.SplitHCursor if self._on_grip(position.x()) else Qt.CursorShape.ArrowCursor
+            )
+            self._show_hover(position.toPoint(), self.scene.hit(self.frame(), position.x(), position.y()))
+            return
+        if not self._drag and (position - self._press).manhattanLength() >= DRAG_FROM_PX:
+            self._drag = "lanes"
+            self._last = self._press
+            self._hover.hide()
+        moved, self._last = position - self._last, position
+        if self._drag == "grip":
+            self._set_header(position.x())
+        elif self._drag == "overview":
+            self._centre_on(position.x())
+        elif self._drag == "lanes":
+            if moved.y():
+                self._scroll_by(-moved.y())
+            if moved.x() and self._press.x() > self.header_px:
+                self._move(self.view.panned(-moved.x(), self.scene.limits))
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        pressed, dragged = self._press, self._drag
+        self._press, self._drag = None, ""
+        if self.scene is None or pressed is None:
+            return
+        if dragged in ("lanes", "overview"):
+            self._settle.stop()
+            self._remember()
+        elif not dragged and event.button() == Qt.MouseButton.LeftButton:
+            self._release_click(event.position())
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        if self.scene is None or event.button() != Qt.MouseButton.LeftButton:
+            return
+        hit = self.scene.hit(self.frame(), event.position().x(), event.position().y())
+        if hit is not None and hit.ref is not None:
+            self.session.select(hit.ref)
+            begin, end = self.scene.times_of(hit.ref)
+            self._move(self.view.fitted(begin, end, self.scene.limits, FIT_PADDING), remember=True)
+            self._fit_view = self.view
+        elif hit is not None and hit.part == "header":
+            # The second press of a double click is a press like any other, or every other quick click would be lost.
+            self.mousePressEvent(event)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self._hover.hide()
+        super().leaveEvent(event)
+
+    def hideEvent(self, event: QEvent) -> None:
+        self._settle.stop()
+        self._hover.hide()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self.view = self.view.resized(self._lanes_width())
+        self._update_scroll_bar()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        kinds = (
+            QEvent.Type.FontChange,
+            QEvent.Type.PaletteChange,
+            QEvent.Type.StyleChange,
+            QEvent.Type.ApplicationFontChange,
+        )
+        if event.type() in kinds and hasattr(self, "_painter"):
+            if self._painter is not None and self._painter.font != self.font() and self.scene is not None:
+                self.scene = self._make_scene(self.scene.profile, self.scene.tree)
+                self._update_scroll_bar()
+            self.viewport().update()
+
+    def focusInEvent(self, event: QEvent) -> None:
+        self.viewport().update()
+
+    def focusOutEvent(self, event: QEvent) -> None:
+        self.viewport().update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        raster = self._raster()
+        painter = QPainter(self.viewport())
+        drawing = self.draw_list()
+        if drawing is not None:
+            raster.paint(drawing, painter)
+        if drawing is None or not drawing.headers:
+            painter.fillRect(self.viewport().rect(), self.palette().color(QPalette.ColorRole.Base))
+            painter.setPen(self.palette().color(QPalette.ColorRole.PlaceholderText))
+            empty = "This profile holds no slices: Information lists what was read and lost."
+            text = "No profile is loaded." if drawing is None else empty
+            painter.drawText(self.viewport().rect(), Qt.AlignmentFlag.AlignCenter, text)
+        painter.end()
+
+
+def _combined(key: str) -> int:
+    """The key and modifiers of a one-key sequence as one number."""
+    sequence = QKeySequence(key)
+    return cast(QKeyCombination, sequence[0]).toCombined()  # type: ignore[index]
