@@ -106,7 +106,7 @@ def _snapshot_arguments(parser: argparse.ArgumentParser) -> None:
     _add_targets(parser, "+")
     parser.add_argument("--page", choices=PAGES, required=True, help="page to draw")
     parser.add_argument("-o", dest="out", required=True, type=Path, metavar="PNG", help="picture to write")
-    parser.add_argument("--size", type=_size, default=(1600, 1000), metavar="WxH", help="in pixels before scaling")
+    parser.add_argument("--size", type=_size, default=(1280, 800), metavar="WxH", help="in pixels before scaling")
     _add_range(parser)
     _add_select(parser)
     parser.add_argument("--theme", choices=("light", "dark"), default="light")
@@ -171,7 +171,7 @@ def _size(text: str) -> tuple[int, int]:
     try:
         size_px = int(width), int(height)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not WxH, as in 1600x1000") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not WxH, as in 1280x800") from None
     if not all(16 <= edge <= 16_384 for edge in size_px):
         raise argparse.ArgumentTypeError(f"{text!r}: each edge must be 16 to 16384 pixels")
     return size_px
@@ -246,10 +246,11 @@ def _snapshot(options: argparse.Namespace) -> int:
         raise ProfileError(f"The folder of {options.out} does not exist; create it first.")
     from smprof_desktop.app import snapshot
 
-    snapshot(
-        options.targets, options.page, options.out, options.size,
-        options.range_ns, options.select, options.theme, options.scale,
-    )
+    with TerminalProgress() as progress:
+        snapshot(
+            options.targets, options.page, options.out, options.size,
+            options.range_ns, options.select, options.theme, options.scale, progress,
+        )
     return 0
 
 

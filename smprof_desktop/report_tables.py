@@ -88,8 +88,8 @@ def _devices(report: dict[str, Any]) -> TableOfFigures:
         )
     return TableOfFigures(
         "Devices",
-        "Utilization is active ÷ window. Active counts overlap once; kernels, copies and sets twice.",
-        ("Host", "Process", "Device", "Name", "Utilization", "Active", "Window", "Kernels", "Copies", "Sets", "Streams"),
+        "Utilization is active ÷ window. Active counts overlap once, the others twice.",
+        ("Host", "Process", "GPU", "Name", "Utilization", "Active", "Window", "Kernels", "Copies", "Sets", "Streams"),
         tuple(rows),
         wide=3,
     )

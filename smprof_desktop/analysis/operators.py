@@ -54,16 +54,21 @@ def tree(host: Columns) -> OperatorTree:
 
 
 def self_times(parent: Int64s, starts_ns: Int64s, ends_ns: Int64s) -> Int64s:
-    """Each operator's duration minus that of the operators called directly in it.
+    """Each operator's duration minus the time of the operators called directly in it.
 
-    Where one crosses the end of another, only the part inside counts: self time is never negative.
+    Where operators cross, each moment belongs to the one that started last, so self time is never negative.
     """
-    called = np.flatnonzero(parent >= 0)
-    callers = parent[called]
-    inside_ns = np.minimum(ends_ns[called], ends_ns[callers]) - np.maximum(starts_ns[called], starts_ns[callers])
-    result = ends_ns - starts_ns
-    np.subtract.at(result, callers, np.maximum(inside_ns, 0))
-    return np.asarray(result, np.int64)
+    result = np.asarray(ends_ns - starts_ns, np.int64)
+    rows = np.flatnonzero(parent >= 0)
+    callers, reached_ns = parent[rows], starts_ns[rows]
+    while len(rows):
+        # What an operator covers is taken from the one around it, and what sticks out of that one from the next.
+        until_ns = np.maximum(np.minimum(ends_ns[rows], ends_ns[callers]), reached_ns)
+        np.subtract.at(result, callers, until_ns - np.maximum(reached_ns, np.minimum(starts_ns[callers], until_ns)))
+        callers = parent[callers]
+        sticks_out = (until_ns < ends_ns[rows]) & (callers >= 0)
+        rows, callers, reached_ns = rows[sticks_out], callers[sticks_out], until_ns[sticks_out]
+    return result
 
 
 def device_times(operators: OperatorTree, host: Columns, device: Part, launch: NDArray[Any]) -> NDArray[Any]:
@@ -96,7 +101,8 @@ def totals(host: Part, device: Part, launch: NDArray[Any], texts: list[str]) -> 
     if not count:
         return []
     rows = slice(operators.first, operators.first + count)
-    starts_ns, ends_ns = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    never = np.iinfo(np.int64).min  # rows outside the range have no length, and lie before everything
+    starts_ns, ends_ns = np.full(count, never), np.full(count, never)
     shown = np.zeros(count, bool)
     kinds = host.column("kind")
     called = host.between(int(np.searchsorted(kinds, _OP, "left")), int(np.searchsorted(kinds, _OP, "right")))

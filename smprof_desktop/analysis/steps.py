@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -185,32 +186,45 @@ def on_gpu(annotations: Part, device: Part, launch: NDArray[Any], host: Columns)
     recorded_end_ns = recorded_start_ns + annotations.column("duration_ns")
     for first, behind in blocks(threads):
         mine = np.flatnonzero((launch_thread == threads[first]) | (causing == threads[first]))
+        times_ns = launch_ns[mine]
         for low, high in blocks(depths[first:behind]):
             rows = slice(first + low, first + high)  # one line of the thread's lane: sorted and disjoint
-            place = np.searchsorted(recorded_start_ns[rows], launch_ns[mine], "right") - 1
-            inside = (place >= 0) & (launch_ns[mine] < recorded_end_ns[rows][np.maximum(place, 0)])
-            inner, inner_place = mine[inside], place[inside]
+            place = np.searchsorted(recorded_start_ns[rows], times_ns, "right") - 1
+            inside = (place >= 0) & (times_ns < recorded_end_ns[rows][place])
+            inner = mine[inside]
             if len(inner):
-                _measure(result, first + low + inner_place, starts_ns[inner], ends_ns[inner])
+                _measure(result, first + low + place[inside], starts_ns[inner], ends_ns[inner])
     return result
 
 
 def _measure(result: OnGpu, groups: NDArray[Any], starts_ns: Int64s, ends_ns: Int64s) -> None:
     """Fill in busy and span of each group of intervals. `starts_ns` ascend."""
-    by_group = np.argsort(groups, kind="stable")
-    by_end = np.argsort(ends_ns, kind="stable")
-    by_group_and_end = by_end[np.argsort(groups[by_end], kind="stable")]
-    groups, starts_ns, ends_ns = groups[by_group], starts_ns[by_group], ends_ns[by_group_and_end]
-    first = np.flatnonzero(np.append(True, groups[1:] != groups[:-1]))
-    last = np.append(first[1:], len(groups)) - 1
-    # As in `intervals.union`: sorted apart, a gap lies where a start is behind the end before it.
-    gaps_ns = np.append(0, np.maximum(starts_ns[1:] - ends_ns[:-1], 0))
+    if not (groups[1:] >= groups[:-1]).all():
+        by_group = np.argsort(groups, kind="stable")
+        groups, starts_ns, ends_ns = groups[by_group], starts_ns[by_group], ends_ns[by_group]
+    fresh = np.append(True, groups[1:] != groups[:-1])
+    first = np.flatnonzero(fresh)
+    reached_ns = _greatest_so_far(ends_ns, fresh)
+    gaps_ns = np.append(0, np.maximum(starts_ns[1:] - reached_ns[:-1], 0))
     gaps_ns[first] = 0
-    span_ns = ends_ns[last] - starts_ns[first]
+    span_ns = reached_ns[np.append(first[1:], len(groups)) - 1] - starts_ns[first]
     here = groups[first]
     result.launched[here] = True
     result.span_ns[here] = span_ns
     result.busy_ns[here] = span_ns - np.add.reduceat(gaps_ns, first)
+
+
+def _greatest_so_far(values: Int64s, fresh: NDArray[np.bool_]) -> Int64s:
+    """The running maximum, which begins anew wherever `fresh` is true."""
+    least = int(values.min())
+    reach = int(values.max()) - least + 1
+    groups = np.cumsum(fresh)
+    if reach * int(groups[-1] + 1) < 1 << 62:
+        # Each group is lifted above the one before it, so that one running maximum does for all.
+        lift = groups * reach - least
+        return np.asarray(np.maximum.accumulate(values + lift) - lift, np.int64)
+    edges = [*np.flatnonzero(fresh).tolist(), len(values)]
+    return np.concatenate([np.maximum.accumulate(values[low:high]) for low, high in pairwise(edges)])
 
 
 def _sum_known(values: Iterable[int | None]) -> int | None:
