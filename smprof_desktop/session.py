@@ -20,7 +20,7 @@ _INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 
 
 class Session:
-    """The open profile, the visible range [begin_ns, end_ns) in ns of the profile's clock, the selection and past views.
+    """The open profile, the visible range [begin_ns, end_ns) in ns of its clock, the selection and past views.
 
     Used from the GUI thread only. Every signal is emitted after the whole state has changed.
 

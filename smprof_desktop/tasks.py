@@ -40,10 +40,10 @@ class _Task:
     ticket: int
     kind: str
     work: Work[Any]
-    done: Callable[[Any], None]
-    failed: Callable[[str], None]
-    cancelled: Callable[[], None]
-    progressed: Callable[[float, str], None]
+    done: Callable[[Any], object]
+    failed: Callable[[str], object]
+    cancelled: Callable[[], object]
+    progressed: Callable[[float, str], object]
     stop: threading.Event = field(default_factory=threading.Event)
     superseded: bool = False
 
@@ -65,7 +65,7 @@ class Tasks(QObject):
         self._workers = workers
         self._lock = threading.Lock()
         self._waiting: deque[_Task] = deque()
-        self._answers: deque[tuple[_Task, Callable[[], None]]] = deque()
+        self._answers: deque[tuple[_Task, Callable[[], object]]] = deque()
         self._progress: dict[int, tuple[_Task, float, str]] = {}
         self._is_posted = False
         self._threads: set[threading.Thread] = set()
@@ -83,10 +83,10 @@ class Tasks(QObject):
         self,
         kind: str,
         work: Work[T],
-        done: Callable[[T], None] = _ignore,
-        failed: Callable[[str], None] = _ignore,
-        cancelled: Callable[[], None] = _ignore,
-        progressed: Callable[[float, str], None] = _ignore,
+        done: Callable[[T], object] = _ignore,
+        failed: Callable[[str], object] = _ignore,
+        cancelled: Callable[[], object] = _ignore,
+        progressed: Callable[[float, str], object] = _ignore,
     ) -> int:
         """Run `work(progress, cancelled)` on a thread and return its ticket number.
 
@@ -155,7 +155,7 @@ class Tasks(QObject):
             with self._lock:
                 self._answer(task, outcome)
 
-    def _outcome(self, task: _Task) -> Callable[[], None]:
+    def _outcome(self, task: _Task) -> Callable[[], object]:
         """Do the work; the call that tells how it went. On the worker thread."""
 
         def progress(share: float, what: str) -> None:
@@ -174,7 +174,7 @@ class Tasks(QObject):
             return lambda: task.failed(sentence)
         return task.cancelled if task.stop.is_set() else lambda: task.done(result)
 
-    def _answer(self, task: _Task, call: Callable[[], None]) -> None:
+    def _answer(self, task: _Task, call: Callable[[], object]) -> None:
         """Have `call` made on the GUI thread. The lock is held."""
         self._answers.append((task, call))
         self._post()

@@ -40,7 +40,7 @@ def test_the_settings_of_a_newer_version_survive(tmp_path: Path) -> None:
 
 def test_a_value_that_a_setting_cannot_have_is_refused() -> None:
     settings = Settings(None)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="theme cannot be"):
         settings.set("theme", "mauve")
     with pytest.raises(KeyError):
         settings.set("colour", "mauve")

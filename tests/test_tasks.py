@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,11 @@ def tasks(qtbot: QtBot) -> Iterator[Tasks]:
     yield tasks
     assert tasks.close()
     assert set(threading.enumerate()) <= before
+
+
+def answer(number: int, progress: Progress, cancelled: CancelCheck) -> int:
+    """Work that is done at once."""
+    return number
 
 
 def until_stopped(progress: Progress, cancelled: CancelCheck) -> None:
@@ -86,7 +92,7 @@ def test_only_the_newest_of_a_kind_is_heard(tasks: Tasks, qtbot: QtBot) -> None:
     for number in range(20):
         tasks.start(
             "x",
-            lambda progress, cancelled, number=number: number,
+            partial(answer, number),
             heard.append,
             heard.append,
             lambda: heard.append("cancelled"),
@@ -150,7 +156,7 @@ def test_closing_ends_everything_within_a_second_and_says_nothing_more(qtbot: Qt
     before = set(threading.enumerate())
     heard: list[str] = []
     for number in range(8):
-        tasks.start(f"kind {number}", until_stopped, heard.append, heard.append, lambda: heard.append("cancelled"))
+        tasks.start(f"kind {number}", until_stopped, lambda _: heard.append("done"), heard.append)
     started = time.monotonic()
     assert tasks.close()
     assert time.monotonic() - started < 1 and set(threading.enumerate()) <= before
@@ -163,7 +169,12 @@ def test_closing_ends_everything_within_a_second_and_says_nothing_more(qtbot: Qt
 def test_closing_does_not_wait_for_what_does_not_listen(qtbot: QtBot) -> None:
     tasks = Tasks()
     begun, go = threading.Event(), threading.Event()
-    tasks.start("deaf", lambda progress, cancelled: begun.set() or go.wait(30))
+
+    def deaf(progress: Progress, cancelled: CancelCheck) -> None:
+        begun.set()
+        go.wait(30)
+
+    tasks.start("deaf", deaf)
     assert begun.wait(5)
     assert not tasks.close(timeout_s=0.05)
     go.set()

@@ -14,6 +14,7 @@ from smprof_desktop.analysis.quantities import time_text
 from smprof_desktop.dashboard.charts import chart
 from smprof_desktop.dashboard.panels import PANELS, Figure, Histogram, Lines, Missing, Panel, Pie, Scope
 from smprof_desktop.plain_text import tooltip
+from smprof_desktop.progress import CancelCheck, Progress
 from smprof_desktop.session import Session
 from smprof_desktop.tasks import Tasks
 
@@ -160,10 +161,9 @@ class DashboardView(QScrollArea):
         self._scope.setText("For the whole profile.")
         scope = Scope(profile)
         for card in self.cards:
-            work = card.panel.figure
             self._tasks.start(
                 f"panel {card.panel.key}",
-                lambda _progress, _cancelled, work=work: work(scope),
+                partial(_work_out, card.panel, scope),
                 card.show_figure,
                 card.fail,
                 partial(card.fail, "This was cancelled."),
@@ -194,6 +194,10 @@ class DashboardView(QScrollArea):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._lay_out()
+
+
+def _work_out(panel: Panel, scope: Scope, _progress: Progress, _cancelled: CancelCheck) -> Figure:
+    return panel.figure(scope)
 
 
 def _plain(text: str, name: str) -> QLabel:

@@ -64,7 +64,7 @@ class DetailsPane(QWidget):
             self.table.add_heading(row)
         for row, ref in enumerate(self._refs):
             if ref is not None:
-                self.table.item(row, 2).setToolTip("Enter or double-click: select that slice and go there")
+                self.table.set_tip(row, 2, "Enter or double-click: select that slice and go there")
 
     def _follow(self, row: int, _column: int) -> None:
         ref = self._refs[row]

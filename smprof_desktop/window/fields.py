@@ -85,10 +85,17 @@ class CopyTable(QTableWidget):
     def add_heading(self, row: int) -> None:
         """Make a row a heading: bold, over all columns."""
         item = self.item(row, 0)
-        font = item.font()
-        font.setBold(True)
-        item.setFont(font)
+        if item is not None:
+            font = item.font()
+            font.setBold(True)
+            item.setFont(font)
         self.setSpan(row, 0, 1, self.columnCount())
+
+    def set_tip(self, row: int, column: int, text: str) -> None:
+        """Say more about a cell while the pointer is on it."""
+        item = self.item(row, column)
+        if item is not None:
+            item.setToolTip(tooltip(text))
 
     def fit_height(self) -> None:
         """Be as high as the rows, without a scroll bar: for a page that scrolls as a whole."""

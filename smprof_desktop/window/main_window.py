@@ -23,12 +23,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from smprof_desktop.plain_text import elide_middle, menu_text, tooltip
+from smprof_desktop.analysis.quantities import elide_middle
+from smprof_desktop.plain_text import menu_text, tooltip
 from smprof_desktop.progress import CancelCheck, Progress
 from smprof_desktop.session import Session
 from smprof_desktop.settings import Settings
 from smprof_desktop.tasks import Tasks
 from smprof_desktop.window.commands import COMMANDS, PAGES, Command
+from smprof_desktop.window.facts import summary
 from smprof_desktop.window.fields import label
 from smprof_desktop.window.icons import icon
 from smprof_desktop.window.load_page import LoadPage
@@ -90,7 +92,7 @@ class MainWindow(QMainWindow):
     @property
     def page(self) -> QWidget:
         """The widget of the page that is shown."""
-        return self._stack.currentWidget()
+        return self._pages[self.page_key]
 
     @property
     def is_final(self) -> bool:
@@ -196,7 +198,7 @@ class MainWindow(QMainWindow):
             self._navigation.addItem(item)
         self._navigation.setIconSize(QSize(18, 18))
         self._colour_icons()
-        self._navigation.currentItemChanged.connect(lambda item, _: item and self.show_page(item.data(_KEY)))
+        self._navigation.currentItemChanged.connect(lambda _item, _before: self.show_page(self.page_key))
         self._navigation.itemActivated.connect(lambda _: self._focus_page())
         pane = QWidget()
         pane.setObjectName("pane")
@@ -349,10 +351,16 @@ class MainWindow(QMainWindow):
             self._navigation.item(row).setIcon(icon(page.key, text, chosen, max(2.0, self.devicePixelRatioF())))
 
     def changeEvent(self, event: QEvent) -> None:
-        """Draw the icons in the text's colour again when the theme changes."""
+        """Draw the icons again in the text's colour when the theme changes."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and self._navigation.count() == len(PAGES):
             self._colour_icons()
+
+    def event(self, event: QEvent) -> bool:
+        """Draw the icons again, sharp, when the window comes to a screen of another scale."""
+        if event.type() == QEvent.Type.DevicePixelRatioChange and self._navigation.count() == len(PAGES):
+            self._colour_icons()
+        return super().event(event)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Take files and folders."""
@@ -382,8 +390,8 @@ class MainWindow(QMainWindow):
 def _open(open_targets: OpenTargets, targets: tuple[str, ...], progress: Progress, cancelled: CancelCheck) -> Profile:
     """Open the targets and read what every page needs at once, all on the task's thread."""
     profile = open_targets(targets, progress, cancelled)
-    progress(1.0, "Reading the profile's extent")
-    _ = profile.begin_ns, profile.end_ns
+    progress(1.0, "Reading how much there is")
+    summary(profile)
     return profile
 
 

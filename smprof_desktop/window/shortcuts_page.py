@@ -5,7 +5,8 @@ from __future__ import annotations
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
-from smprof_desktop.timeline.keys import KEYS
+from smprof_desktop.timeline.keys import COMMANDS as TIMELINE_COMMANDS
+from smprof_desktop.timeline.keys import GESTURES
 from smprof_desktop.window.commands import COMMANDS
 from smprof_desktop.window.fields import CopyTable, label
 
@@ -41,17 +42,17 @@ class ShortcutsPage(QScrollArea):
 
 
 def window_rows() -> list[tuple[str, str]]:
-    """Keys as this system writes them, and what they do."""
-    return [
-        (
-            " or ".join(QKeySequence(key).toString(QKeySequence.SequenceFormat.NativeText) for key in command.keys),
-            command.meaning,
-        )
-        for command in COMMANDS
-        if command.keys
-    ]
+    """Keys of the window and what they do."""
+    return [(_keys_text(command.keys), command.meaning) for command in COMMANDS if command.keys]
 
 
 def timeline_rows() -> list[tuple[str, str]]:
-    """Keys and mouse gestures of the timeline, and what they do."""
-    return [(", ".join(binding.keys), binding.meaning) for binding in KEYS]
+    """Keys and mouse gestures of the timeline and what they do; those of the window are not told twice."""
+    taken = {key for command in COMMANDS for key in command.keys}
+    keys = [(_keys_text(command.keys), command.title) for command in TIMELINE_COMMANDS if not taken & {*command.keys}]
+    return keys + [(gesture.gesture, gesture.title) for gesture in GESTURES]
+
+
+def _keys_text(keys: tuple[str, ...]) -> str:
+    """Key sequences as this system writes them."""
+    return " or ".join(QKeySequence(key).toString(QKeySequence.SequenceFormat.NativeText) for key in keys)

@@ -116,8 +116,9 @@ def style_sheet(theme: Theme) -> str:
     #card {{ background: {theme.base}; border: 1px solid {theme.border}; border-radius: 5px; }}
     #card_title {{ font-weight: 600; }}
     QTableView, QListView {{ border: 1px solid {theme.border}; }}
+    QTableView::item {{ padding: 0 7px; }}
     QHeaderView::section {{ background: {theme.window}; color: {theme.muted}; border: none;
-        border-bottom: 1px solid {theme.border}; padding: 3px 6px; }}
+        border-bottom: 1px solid {theme.border}; padding: 3px 7px; }}
     #legend {{ border: none; background: transparent; }}
     QSplitter::handle {{ background: {theme.border}; }}
     QToolTip {{ background: {theme.base}; color: {theme.text}; border: 1px solid {theme.border}; }}

@@ -1,0 +1,146 @@
+"""Charts: sectors under the pointer, names of any length, literal tooltips, copies in full, both themes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QColor, QGuiApplication, QImage, QPalette, QTextDocument
+from pytestqt.qtbot import QtBot
+
+from smprof_desktop.dashboard.charts import HistogramChart, LinesChart, PieChart, share_text
+from smprof_desktop.dashboard.panels import Histogram, Line, Lines, Pie, Share
+
+TEMPLATE = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>&&>(int, <b>x</b>)"
+
+
+def pie(*values: int, names: tuple[str, ...] = ()) -> Pie:
+    """A pie of these values."""
+    names = names or tuple(f"kernel {index}" for index in range(len(values)))
+    return Pie(
+        tuple(Share(name, value) for name, value in zip(names, values, strict=True)), sum(values), "ns", "all of it"
+    )
+
+
+@pytest.mark.parametrize(("turn", "sector"), [(0.01, 0), (0.24, 0), (0.26, 1), (0.74, 1), (0.76, 2), (0.99, 2)])
+def test_the_sector_under_the_pointer(qtbot: QtBot, turn: float, sector: int) -> None:
+    chart = PieChart(pie(25, 50, 25))
+    qtbot.addWidget(chart)
+    chart.ring.resize(208, 208)
+    radius_px, angle = 80, turn * 2 * np.pi
+    assert chart.ring.sector_at(QPointF(104 + radius_px * np.sin(angle), 104 - radius_px * np.cos(angle))) == sector
+
+
+@pytest.mark.parametrize("point", [QPointF(104, 104), QPointF(0, 0), QPointF(207, 207)])
+def test_no_sector_in_the_hole_and_outside(qtbot: QtBot, point: QPointF) -> None:
+    chart = PieChart(pie(25, 50, 25))
+    qtbot.addWidget(chart)
+    chart.ring.resize(208, 208)
+    assert chart.ring.sector_at(point) == -1
+
+
+def test_sectors_are_painted_where_the_pointer_finds_them(qtbot: QtBot) -> None:
+    chart = PieChart(pie(25, 50, 25))
+    qtbot.addWidget(chart)
+    chart.ring.setFixedSize(208, 208)
+    image = chart.ring.grab().toImage()
+    for x, y, index in ((104 + 57, 104 - 57, 0), (104, 104 + 80, 1), (104 - 57, 104 - 57, 2)):
+        assert image.pixelColor(x, y).name() == chart.legend.rows.colours[index].name()
+
+
+def test_empty_and_single_sectors(qtbot: QtBot) -> None:
+    for values in ((7,), (0, 5), (1, 10**18)):
+        chart = PieChart(pie(*values))
+        qtbot.addWidget(chart)
+        chart.resize(400, 200)
+        assert not chart.grab().isNull()
+        assert chart.ring.sector_at(QPointF(0, 0)) == -1
+
+
+def test_a_tooltip_shows_a_name_literally(qtbot: QtBot) -> None:
+    chart = PieChart(pie(3, names=(TEMPLATE,)))
+    qtbot.addWidget(chart)
+    document = QTextDocument()
+    document.setHtml(chart.legend.rows.data(chart.legend.rows.index(0, 0), Qt.ItemDataRole.ToolTipRole))
+    assert document.toPlainText().splitlines()[0] == TEMPLATE
+
+
+def test_a_name_of_a_hundred_thousand_characters_is_copied_in_full(qtbot: QtBot) -> None:
+    name = "k" * 100_000 + "\twith a tab"
+    chart = PieChart(pie(3, 1, names=(name, "short")))
+    qtbot.addWidget(chart)
+    chart.resize(420, 240)
+    assert not chart.grab().isNull()
+    chart.legend.copy()
+    first, second = QGuiApplication.clipboard().text().splitlines()
+    assert first == f"{'k' * 100_000} with a tab\t3 ns\t75.0 %" and second == "short\t1 ns\t25.0 %"
+    tip = chart.legend.rows.data(chart.legend.rows.index(0, 0), Qt.ItemDataRole.ToolTipRole)
+    assert len(tip) < 4_000
+    chart.legend.selectRow(1)
+    chart.legend.copy()
+    assert QGuiApplication.clipboard().text() == "short\t1 ns\t25.0 %"
+
+
+def test_the_legend_follows_the_ring_and_back(qtbot: QtBot) -> None:
+    chart = PieChart(pie(1, 2, 3))
+    qtbot.addWidget(chart)
+    chart.ring.pointed.emit(2)
+    assert [index.row() for index in chart.legend.selectionModel().selectedRows()] == [2]
+    chart.ring.pointed.emit(-1)
+    assert not chart.legend.selectedIndexes()
+
+
+def test_values_under_the_pointer_and_means_without_it(qtbot: QtBot) -> None:
+    edges_ns = np.array([0, 10, 20, 25], np.int64) * 10**9
+    figure = Lines(edges_ns, (Line("<i>algo-1</i>", np.array([50.0, np.nan, 100.0]), 62.5),), "mean over 1 device")
+    chart = LinesChart(figure)
+    qtbot.addWidget(chart)
+    assert chart.legend.rows.rows == [["<i>algo-1</i>", "62.5 %"]] and chart.where.text() == "Mean"
+    chart.show_values_at(2)
+    assert chart.legend.rows.rows == [["<i>algo-1</i>", "100.0 %"]] and chart.where.text() == "At 20.000 s"
+    chart.show_values_at(1)
+    assert chart.legend.rows.rows == [["<i>algo-1</i>", "–"]]
+    assert not chart.grab().isNull()
+
+
+def test_a_bin_says_what_it_holds(qtbot: QtBot) -> None:
+    figure = Histogram(
+        np.array([1_000, 2_000, 3_000]), np.array([3, 1]), (("Mean", 1_700), ("Greatest", 3_000)), "4 steps"
+    )
+    chart = HistogramChart(figure)
+    qtbot.addWidget(chart)
+    assert chart.where.text() == "Mean 1.700 µs   Greatest 3.000 µs"
+    chart.show_bin(0)
+    assert chart.where.text() == "1.000 µs to 2.000 µs: 3, 75.0 % of 4 steps"
+    assert not chart.grab().isNull()
+
+
+def test_a_pie_is_repainted_in_the_other_theme(qtbot: QtBot) -> None:
+    chart = PieChart(pie(1, 1))
+    qtbot.addWidget(chart)
+    chart.resize(400, 200)
+
+    def hole(base: str) -> str:
+        palette = QPalette()
+        palette.setColor(QPalette.ColorRole.Base, QColor(base))
+        palette.setColor(QPalette.ColorRole.Text, QColor(base))
+        chart.setPalette(palette)
+        image: QImage = chart.ring.grab().toImage()
+        return image.pixelColor(image.width() // 2, image.height() // 2).name()
+
+    assert (hole("#ffffff"), hole("#101010")) == ("#ffffff", "#101010")
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "text"),
+    [
+        (0, 0, "–"),
+        (0, 5, "0.0 %"),
+        (1, 2, "50.0 %"),
+        (1, 10**6, "< 0.1 %"),
+        (10**6 - 1, 10**6, "> 99.9 %"),
+        (3, 3, "100.0 %"),
+    ],
+)
+def test_what_is_not_all_is_never_called_all(part: int, whole: int, text: str) -> None:
+    assert share_text(part, whole) == text

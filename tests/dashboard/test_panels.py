@@ -1,0 +1,144 @@
+"""The panels' figures, by their exact numbers, and what each says where nothing was recorded."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from smprof.profile import schema
+from smprof_desktop.dashboard.panels import (
+    PANELS,
+    Figure,
+    Histogram,
+    Lines,
+    Missing,
+    Pie,
+    Scope,
+    bin_edges,
+    histogram,
+)
+from tests.make_profile import make_profile
+
+TWO_HOSTS = """
+host algo-1
+process 0 window=0:100
+thread 1 main
+device 0 "NVIDIA H100" used
+device 1 "NVIDIA H100" used
+kernel 0/7 10+30 gemm corr=1
+kernel 0/8 20+30 gemm corr=2
+kernel 0/7 60+10 relu corr=3
+memcpy 0/7 80+5 "Memcpy HtoD" bytes=64 copy=HtoD
+memcpy 0/7 86+2 "Memcpy DtoH" bytes=8 copy=DtoH
+memset 0/7 90+1 Memset bytes=16
+api 1 5+4 cudaLaunchKernel corr=1
+api 1 92+7 cudaDeviceSynchronize
+annotation 1 0+40 step_0
+annotation 1 40+60 step_1
+host algo-2
+process 1 window=0:50
+device 0 "NVIDIA H100" used
+kernel 0/7 0+25 gemm
+"""
+
+
+def figure(key: str, tmp_path: Path, text: str = TWO_HOSTS) -> Figure:
+    """The figure of one panel for a profile."""
+    return next(panel for panel in PANELS if panel.key == key).figure(Scope(make_profile(tmp_path / "profile", text)))
+
+
+def shares(pie: Figure) -> list[tuple[str, int]]:
+    """Name and value of each share."""
+    assert isinstance(pie, Pie)
+    return [(share.name, share.value) for share in pie.shares]
+
+
+def test_active_and_idle_are_parts_of_the_windows_of_used_devices(tmp_path: Path) -> None:
+    pie = figure("gpu_active_time", tmp_path)
+    assert isinstance(pie, Pie)
+    # algo-1 device 0: 10..50, 60..70, 80..85, 86..88, 90..91 of 100; device 1: nothing of 100; algo-2: 25 of 50.
+    assert shares(pie) == [("Active", 58 + 25), ("Idle", 42 + 100 + 25)] and pie.whole == 250
+
+
+def test_utilization_over_time_is_a_line_per_host(tmp_path: Path) -> None:
+    lines = figure("gpu_utilization_over_time", tmp_path)
+    assert isinstance(lines, Lines)
+    assert [line.name for line in lines.lines] == ["algo-1", "algo-2"]
+    first, second = lines.lines
+    assert lines.edges_ns[0] == 0 and lines.edges_ns[-1] == 100 and len(first.values) == 100
+    assert first.values[10] == 50.0 and first.values[55] == 0.0
+    assert second.values[10] == 100.0 and second.values[30] == 0.0 and np.isnan(second.values[60])
+    assert first.mean == pytest.approx(29.0) and second.mean == pytest.approx(50.0)
+
+
+def test_kernels_by_time_and_by_count(tmp_path: Path) -> None:
+    by_time = figure("top_kernels_by_time", tmp_path)
+    assert shares(by_time) == [("gemm", 85), ("relu", 10)]
+    assert isinstance(by_time, Pie) and by_time.whole == 95
+    assert shares(figure("top_kernels_by_count", tmp_path / "b")) == [("gemm", 3), ("relu", 1)]
+
+
+def test_only_fifteen_of_many_kernels_are_shown_and_the_whole_is_still_all(tmp_path: Path) -> None:
+    text = "".join(f"kernel 0/7 {100 * index}+{index + 1} kernel_{index}\n" for index in range(20))
+    pie = figure("top_kernels_by_time", tmp_path, text)
+    assert isinstance(pie, Pie)
+    assert len(pie.shares) == 15 and shares(pie)[0] == ("kernel_19", 20) and pie.whole == sum(range(21))
+    assert pie.note == "top 15 of 20 kernels"
+
+
+def test_activities_and_memory_operations(tmp_path: Path) -> None:
+    assert shares(figure("gpu_activities", tmp_path)) == [("kernel", 95), ("memcpy", 7), ("memset", 1), ("sync", 7)]
+    operations = figure("gpu_memory_operations", tmp_path / "b")
+    assert shares(operations) == [("HtoD", 5), ("DtoH", 2), ("Memset", 1)]
+
+
+def test_steps(tmp_path: Path) -> None:
+    steps = figure("step_times", tmp_path)
+    assert isinstance(steps, Histogram)
+    assert int(steps.counts.sum()) == 2 and steps.edges_ns[0] == 40 and steps.edges_ns[-1] == 60
+    assert dict(steps.facts) == {"Mean": 50, "Median": 50, "Least": 40, "Greatest": 60}
+
+
+@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel.key)
+@pytest.mark.parametrize("text", ["process 0", "thread 1 main\nop 1 0+10 aten::mm"], ids=["empty", "only the host"])
+def test_what_was_not_recorded_is_said_with_the_remedy(tmp_path: Path, panel: object, text: str) -> None:
+    missing = figure(panel.key, tmp_path, text)  # type: ignore[attr-defined]
+    assert isinstance(missing, Missing) and missing.reason.endswith(".") and missing.reason.startswith("No ")
+
+
+def test_only_the_host_and_a_device_that_was_used(tmp_path: Path) -> None:
+    """A device known to have been used that did nothing was idle: that is a figure, not a gap."""
+    text = 'process 0 window=0:100\ndevice 0 "H100" used\nthread 1 main\nop 1 0+10 aten::mm'
+    assert shares(figure("gpu_active_time", tmp_path, text)) == [("Active", 0), ("Idle", 100)]
+
+
+def test_the_table_is_sound() -> None:
+    assert len({panel.key for panel in PANELS}) == len(PANELS)
+    for panel in PANELS:
+        assert panel.help and panel.form in (Pie, Lines, Histogram) and 1 <= panel.width <= 6
+        for needed in panel.needs:
+            schema.column(*needed.split("."))
+
+
+@given(st.lists(st.integers(0, 1 << 62), min_size=1, max_size=80))
+def test_a_histogram_counts_every_duration_once(durations: list[int]) -> None:
+    figure = histogram(np.array(durations, np.int64), "all")
+    edges = figure.edges_ns.tolist()
+    assert int(figure.counts.sum()) == len(durations) and edges == sorted(set(edges))
+    for index, count in enumerate(figure.counts.tolist()):
+        is_last = index == len(figure.counts) - 1
+        inside = [d for d in durations if edges[index] <= d and (d < edges[index + 1] or (is_last and d <= edges[-1]))]
+        assert count == len(inside)
+
+
+@given(st.integers(-(1 << 62), 1 << 62), st.integers(1, 1 << 61), st.integers(1, 500))
+def test_bins_are_equal_but_for_the_last_and_cover_the_range(begin_ns: int, span_ns: int, bins: int) -> None:
+    edges = bin_edges(begin_ns, begin_ns + span_ns, bins).tolist()
+    widths = [end - begin for begin, end in itertools.pairwise(edges)]
+    assert edges[0] == begin_ns and edges[-1] == begin_ns + span_ns
+    assert 1 <= len(widths) <= bins and len(set(widths[:-1])) <= 1 and 0 < widths[-1] <= widths[0]

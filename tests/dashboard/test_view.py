@@ -1,0 +1,133 @@
+"""The Dashboard page: figures arrive, gaps are said, the layout follows the width, an older answer is dropped."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from smprof_desktop.dashboard.charts import PieChart
+from smprof_desktop.dashboard.panels import PANELS, Missing, Panel, Pie, Scope, Share
+from smprof_desktop.dashboard.view import DashboardView
+from smprof_desktop.session import Session
+from smprof_desktop.tasks import Tasks
+from tests.dashboard.test_panels import TWO_HOSTS
+from tests.make_profile import make_profile
+
+
+@pytest.fixture
+def tasks() -> Iterator[Tasks]:
+    tasks = Tasks()
+    yield tasks
+    assert tasks.close()
+
+
+def view_of(qtbot: QtBot, tasks: Tasks, session: Session, panels: tuple[Panel, ...] = tuple(PANELS)) -> DashboardView:
+    """The page, shown."""
+    view = DashboardView(session, tasks, panels)
+    qtbot.addWidget(view)
+    view.resize(1100, 800)
+    view.show()
+    return view
+
+
+def is_final(view: DashboardView) -> bool:
+    """Asked anew each time, also in the eyes of a type checker."""
+    return view.is_final
+
+
+def test_every_panel_is_shown_under_its_name(qtbot: QtBot, tasks: Tasks, tmp_path: Path) -> None:
+    session = Session()
+    view = view_of(qtbot, tasks, session)
+    assert view.is_final and not any(card.isVisible() for card in view.cards)
+    session.open(make_profile(tmp_path / "profile", TWO_HOSTS))
+    assert not is_final(view)
+    qtbot.waitUntil(lambda: view.is_final)
+    assert [card.state for card in view.cards] == ["shown"] * len(PANELS)
+    assert [card.panel.title for card in view.cards] == [
+        "GPU active time",
+        "GPU utilization over time",
+        "Time spent by top 15 GPU kernels",
+        "Launch counts of top 15 GPU kernels",
+        "GPU activity distribution",
+        "GPU memory operations distribution",
+        "Step time distribution",
+    ]
+    session.close()
+    assert view.is_final and not any(card.isVisible() for card in view.cards)
+
+
+def test_what_was_not_recorded_is_said_in_its_place(qtbot: QtBot, tasks: Tasks, tmp_path: Path) -> None:
+    session = Session()
+    view = view_of(qtbot, tasks, session)
+    session.open(make_profile(tmp_path / "profile", "kernel 0/7 0+5 gemm"))
+    qtbot.waitUntil(lambda: view.is_final)
+    steps = next(card for card in view.cards if card.panel.key == "step_times")
+    assert steps.state == "missing" and steps.chart is None and "annotated" in steps.text
+
+
+def test_a_failure_stays_in_its_card(qtbot: QtBot, tasks: Tasks, tmp_path: Path) -> None:
+    def broken(scope: Scope) -> Pie:
+        raise ZeroDivisionError("of all things")
+
+    panels = (Panel("a", "A", (), broken, Pie, 3, "help"), PANELS[0])
+    session = Session()
+    view = view_of(qtbot, tasks, session, panels)
+    session.open(make_profile(tmp_path / "profile", TWO_HOSTS))
+    qtbot.waitUntil(lambda: view.is_final)
+    assert [card.state for card in view.cards] == ["failed", "shown"]
+    assert (
+        view.cards[0].text
+        == "This failed by a fault of the program (ZeroDivisionError: of all things); please report it."
+    )
+
+
+def test_the_answer_for_an_older_profile_is_dropped(qtbot: QtBot, tasks: Tasks, tmp_path: Path) -> None:
+    go = threading.Event()
+
+    def slow_for_the_first(scope: Scope) -> Pie | Missing:
+        if scope.profile.manifest.name == "first":
+            go.wait(10)
+        return Pie((Share(scope.profile.manifest.name, 1),), 1, "ns", "it")
+
+    session = Session()
+    view = view_of(qtbot, tasks, session, (Panel("a", "A", (), slow_for_the_first, Pie, 3, "help"),))
+    session.open(make_profile(tmp_path / "first", "kernel 0/7 0+5 gemm", "first"))
+    session.open(make_profile(tmp_path / "second", "kernel 0/7 0+5 gemm", "second"))
+    qtbot.waitUntil(lambda: view.is_final)
+    go.set()
+    qtbot.waitUntil(lambda: tasks.is_idle)
+    chart = view.cards[0].chart
+    assert isinstance(chart, PieChart) and chart.legend.rows.rows[0][0] == "second"
+
+
+@pytest.mark.parametrize(
+    ("width_px", "lines"),
+    [(1100, [2, 2, 3]), (800, [1, 1, 1, 1, 2, 1]), (500, [1] * 7)],
+    ids=["wide", "middle", "narrow"],
+)
+def test_the_layout_follows_the_width(
+    qtbot: QtBot, tasks: Tasks, tmp_path: Path, width_px: int, lines: list[int]
+) -> None:
+    session = Session()
+    view = view_of(qtbot, tasks, session)
+    session.open(make_profile(tmp_path / "profile", TWO_HOSTS))
+    qtbot.waitUntil(lambda: view.is_final)
+    view.resize(width_px, 800)
+    qtbot.wait(10)
+    tops = [card.y() for card in view.cards]
+    assert [tops.count(top) for top in sorted(set(tops))] == lines
+    assert all(card.x() + card.width() <= view.viewport().width() for card in view.cards)
+    ends = {card.x() + card.width() for card in view.cards}
+    assert max(ends) in {cards.x() + cards.width() for cards in (view.cards[-1],)}
+
+
+def test_help_opens_in_the_card(qtbot: QtBot, tasks: Tasks) -> None:
+    view = view_of(qtbot, tasks, Session())
+    card = view.cards[0]
+    assert not card._help.isVisibleTo(card)
+    card._question.click()
+    assert card._help.isVisibleTo(card) and card._help.text() == card.panel.help

@@ -1,0 +1,126 @@
+"""The application as a whole: pictures of pages, the exit, what is imported at the start."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from smprof.profile.manifest import ProfileError
+from smprof_desktop import app
+from smprof_desktop.window.commands import PAGES
+from tests.make_profile import write_profile
+from tests.window.conftest import TEXT
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_profile(tmp_path / "job", TEXT, "job")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("page", [page.key for page in PAGES])
+def test_every_page_is_drawn_in_the_size_asked_for(
+    qtbot: QtBot, qapp: QApplication, folder: Path, tmp_path: Path, page: str, theme: str
+) -> None:
+    out = tmp_path / "page.png"
+    app.snapshot([str(folder)], page, out, (900, 600), theme=theme)
+    image = QImage(str(out))
+    assert (image.width(), image.height()) == (900, 600)
+    assert len({image.pixel(x, y) for x in range(0, 900, 7) for y in range(0, 600, 7)}) > 20
+    assert (image.pixelColor(890, 50).lightness() > 128) == (theme == "light")
+
+
+def test_a_picture_is_the_same_every_time(qtbot: QtBot, qapp: QApplication, folder: Path, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        app.snapshot([str(folder)], "dashboard", tmp_path / name, (1000, 700))
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_a_range_and_a_selection_change_the_timeline(
+    qtbot: QtBot, qapp: QApplication, folder: Path, tmp_path: Path
+) -> None:
+    pictures = []
+    for index, asked in enumerate(({}, {"range_ns": (10, 30)}, {"range_ns": (10, 30), "select": "gemm"})):
+        app.snapshot([str(folder)], "timeline", tmp_path / str(index), (900, 600), **asked)  # type: ignore[arg-type]
+        pictures.append((tmp_path / str(index)).read_bytes())
+    assert len(set(pictures)) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            {"select": "no such kernel"},
+            "No slice's name contains 'no such kernel'; check the spelling, capitals count.",
+        ),
+        (
+            {"size": (100_000, 10)},
+            "A picture of 100000x10 at scale 1 is not possible; give sides of 1 to 32000 pixels.",
+        ),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_sentence(
+    qtbot: QtBot, qapp: QApplication, folder: Path, tmp_path: Path, arguments: dict[str, object], sentence: str
+) -> None:
+    with pytest.raises(ProfileError) as raised:
+        app.snapshot([str(folder)], "timeline", tmp_path / "x.png", **arguments)  # type: ignore[arg-type]
+    assert str(raised.value) == sentence and not (tmp_path / "x.png").exists()
+
+
+def test_a_picture_that_cannot_be_written_is_one_sentence(
+    qtbot: QtBot, qapp: QApplication, folder: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(ProfileError, match=r"cannot be written to .*nowhere"):
+        app.snapshot([str(folder)], "load", tmp_path / "nowhere" / "x.png")
+
+
+def test_without_a_display_it_says_what_to_do() -> None:
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    }
+    code = "from smprof_desktop import app, cli; cli.check_targets = lambda _: None; raise SystemExit(cli.main([]))"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr.startswith("smprof-desktop: There is no display") and done.stderr.count("\n") == 1
+
+
+def test_ctrl_c_closes_the_window_and_leaves_nothing(folder: Path) -> None:
+    child = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "from smprof_desktop import app; print('up', flush=True); raise SystemExit(app.run([]))",
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert child.stdout is not None and child.stdout.readline() == "up\n"
+        time.sleep(1.5)
+        child.send_signal(signal.SIGINT)
+        out, errors = child.communicate(timeout=20)
+    finally:
+        child.kill()
+    assert (child.returncode, out, errors) == (0, "", "")
+
+
+def test_the_window_does_not_wait_for_what_only_pages_need() -> None:
+    code = (
+        "import sys, smprof_desktop.app\n"
+        "print([m for m in ('pyqtgraph', 'boto3', 'pyarrow.parquet', 'pyarrow.dataset', 'msgspec', 'duckdb') if "
+        "m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "[]"

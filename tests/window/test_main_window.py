@@ -1,0 +1,277 @@
+"""The window: every page by keyboard, loading with progress, cancel, errors, drop, unload, both themes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication, QKeySequence
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QListWidget, QPushButton, QWidget
+from pytestqt.qtbot import QtBot
+
+from smprof_desktop.settings import Settings
+from smprof_desktop.window.commands import COMMANDS, PAGES
+from smprof_desktop.window.fields import CopyTable
+from smprof_desktop.window.main_window import MainWindow
+from tests.window.conftest import Loader
+
+Widget = TypeVar("Widget", bound=QWidget)
+
+
+def press(qtbot: QtBot, window: MainWindow, keys: str) -> None:
+    """Press a key sequence on whatever has the keyboard."""
+    combination = QKeySequence(keys)[0]  # type: ignore[index]
+    QTest.keyClick(QApplication.focusWidget() or window, combination.key(), combination.keyboardModifiers())
+
+
+def button(window: MainWindow, text: str) -> QPushButton:
+    """The button of that text on the page that is shown."""
+    return next(found for found in window.page.findChildren(QPushButton) if found.text() == text and found.isVisible())
+
+
+def child(parent: QWidget, kind: type[Widget], name: str = "") -> Widget:
+    """The one widget of that kind, and name if given."""
+    found = parent.findChild(kind, name) if name else parent.findChild(kind)
+    assert isinstance(found, kind)
+    return found
+
+
+def drop(window: MainWindow, urls: list[QUrl]) -> None:
+    """Drag URLs over the window and let go."""
+    data = QMimeData()
+    data.setUrls(urls)
+    where, action, keys = QPointF(300, 300), Qt.DropAction.CopyAction, Qt.KeyboardModifier.NoModifier
+    enter = QDragEnterEvent(where.toPoint(), action, data, Qt.MouseButton.LeftButton, keys)
+    QApplication.sendEvent(window, enter)
+    assert enter.isAccepted()
+    QApplication.sendEvent(window, QDropEvent(where, action, data, Qt.MouseButton.LeftButton, keys))
+
+
+@pytest.mark.parametrize("number", range(1, len(PAGES) + 1))
+def test_every_page_has_a_key(window: MainWindow, qtbot: QtBot, number: int) -> None:
+    press(qtbot, window, f"Ctrl+{number}")
+    assert window.page_key == PAGES[number - 1].key and window.page.isVisible()
+    labels = [found.text() for found in window.findChildren(QLabel, "page_title")]
+    assert labels == [PAGES[number - 1].title]
+
+
+def test_the_left_pane_is_walked_with_the_arrow_keys(window: MainWindow, qtbot: QtBot) -> None:
+    navigation = child(window, QListWidget, "navigation")
+    navigation.setFocus()
+    seen = [window.page_key]
+    for _ in PAGES[1:]:
+        QTest.keyClick(navigation, Qt.Key.Key_Down)
+        seen.append(window.page_key)
+    assert seen == [page.key for page in PAGES]
+
+
+@pytest.mark.parametrize("page", [page.key for page in PAGES])
+def test_every_control_is_reached_by_tab(window: MainWindow, qtbot: QtBot, load: Callable[[], None], page: str) -> None:
+    load()
+    window.show_page(page)
+    qtbot.wait(5)
+    kinds = (QPushButton, QLineEdit, QListWidget)
+    controls = {found for kind in kinds for found in window.page.findChildren(kind) if found.isVisible()}
+    controls = {found for found in controls if found.isEnabled()}
+    reached: set[QWidget] = set()
+    widget: QWidget | None = window
+    for _ in range(500):
+        widget = widget.nextInFocusChain() if widget is not None else None
+        if widget is not None and widget.focusPolicy() & Qt.FocusPolicy.TabFocus:
+            reached.add(widget)
+    assert controls <= reached
+
+
+def test_f6_switches_between_pane_and_page(window: MainWindow, qtbot: QtBot) -> None:
+    window.show_page("settings")
+    navigation = child(window, QListWidget, "navigation")
+    navigation.setFocus()
+    press(qtbot, window, "F6")
+    focused = QApplication.focusWidget()
+    assert focused is not None and window.page.isAncestorOf(focused)
+    press(qtbot, window, "F6")
+    assert QApplication.focusWidget() is navigation
+
+
+def test_no_key_is_given_twice_and_every_slot_is_there(window: MainWindow) -> None:
+    keys = [key for command in COMMANDS for key in command.keys]
+    assert len(keys) == len(set(keys)) and all(QKeySequence(key).toString() for key in keys)
+    assert all(callable(getattr(window, command.slot)) for command in COMMANDS)
+
+
+def test_loading_leads_to_the_dashboard(window: MainWindow, load: Callable[[], None], folder: Path) -> None:
+    load()
+    assert window.page_key == "dashboard"
+    assert window.windowTitle() == "job<1> & co — SMProf Desktop"
+    assert window.settings.recent() == [(str(folder),)]
+
+
+def test_progress_is_plain_text_with_a_cancel(window: MainWindow, qtbot: QtBot, loader: Loader, folder: Path) -> None:
+    loader.hold = True
+    window.load([str(folder)])
+    qtbot.waitUntil(lambda: any(found.text() == "Reading <b>this</b>" for found in window.findChildren(QLabel)))
+    assert all(found.textFormat() == Qt.TextFormat.PlainText for found in window.findChildren(QLabel))
+    assert not window.is_final
+    button(window, "Cancel").click()
+    qtbot.waitUntil(lambda: window.is_final)
+    assert window.load_page.error == "Loading was cancelled; nothing was changed."
+    assert window.session.profile is None and window.tasks.is_idle
+
+
+def test_closing_while_loading_is_at_once(window: MainWindow, loader: Loader, folder: Path) -> None:
+    loader.hold = True
+    window.load([str(folder)])
+    assert window.close() and window.tasks.is_idle
+
+
+def test_an_error_is_one_sentence_on_the_page_and_keeps_the_profile(
+    window: MainWindow, qtbot: QtBot, load: Callable[[], None]
+) -> None:
+    load()
+    window.load(["/nowhere/<x>"])
+    qtbot.waitUntil(lambda: bool(window.load_page.error))
+    assert window.page_key == "load"
+    assert window.load_page.error == "There is nothing at /nowhere/<x>; check the path."
+    assert window.session.profile is not None
+
+
+def test_the_newest_of_two_loads_counts(window: MainWindow, qtbot: QtBot, loader: Loader, folder: Path) -> None:
+    loader.hold = True
+    window.load(["/first"])
+    window.load([str(folder)])
+    loader.go.set()
+    qtbot.waitUntil(lambda: window.session.profile is not None)
+    qtbot.waitUntil(lambda: window.tasks.is_idle)
+    assert window.load_page.error == "" and window.page_key == "dashboard"
+
+
+def test_a_dropped_file_is_loaded(window: MainWindow, qtbot: QtBot, loader: Loader, folder: Path) -> None:
+    window.show_page("settings")
+    drop(window, [QUrl.fromLocalFile(str(folder))])
+    qtbot.waitUntil(lambda: window.session.profile is not None)
+    assert loader.asked == [(str(folder),)]
+
+
+def test_several_dropped_files_are_one_profile(window: MainWindow, qtbot: QtBot, loader: Loader) -> None:
+    drop(window, [QUrl.fromLocalFile("/a.json"), QUrl.fromLocalFile("/b.json")])
+    qtbot.waitUntil(lambda: bool(loader.asked))
+    assert loader.asked == [("/a.json", "/b.json")]
+
+
+def test_a_dropped_web_address_is_refused_in_one_sentence(window: MainWindow, loader: Loader) -> None:
+    drop(window, [QUrl("https://example.com/trace.json")])
+    assert "not a file on this machine" in window.load_page.error and loader.asked == []
+
+
+@pytest.mark.parametrize("page", [page.key for page in PAGES])
+def test_nothing_on_a_page_swallows_a_drop(window: MainWindow, load: Callable[[], None], page: str) -> None:
+    load()
+    window.show_page(page)
+    assert [found for found in window.page.findChildren(QWidget) if found.acceptDrops() and found.isVisible()] == []
+
+
+def test_unloading_leaves_the_load_page(window: MainWindow, qtbot: QtBot, load: Callable[[], None]) -> None:
+    load()
+    for page in PAGES:
+        window.show_page(page.key)
+    window.show_page("load")
+    button(window, "Unload").click()
+    assert window.session.profile is None and window.page_key == "load" and window.windowTitle() == "SMProf Desktop"
+    for page in PAGES:
+        window.show_page(page.key)
+        assert window.is_final
+
+
+def test_a_path_is_typed_and_loaded_with_enter(window: MainWindow, qtbot: QtBot, loader: Loader, folder: Path) -> None:
+    path = child(window.page, QLineEdit)
+    QTest.keyClicks(path, f'  "{folder}" ')
+    QTest.keyClick(path, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: window.session.profile is not None)
+    assert loader.asked == [(str(folder),)]
+
+
+def test_a_recent_target_is_loaded_with_enter_and_forgotten_with_delete(
+    window: MainWindow, qtbot: QtBot, loader: Loader, settings: Settings, folder: Path
+) -> None:
+    settings.add_recent((str(folder),))
+    settings.add_recent(("/old/one",))
+    recent = child(window.page, QListWidget)
+    recent.setFocus()
+    recent.setCurrentRow(0)
+    QTest.keyClick(recent, Qt.Key.Key_Delete)
+    assert settings.recent() == [(str(folder),)]
+    recent.setCurrentRow(0)
+    QTest.keyClick(recent, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: window.session.profile is not None)
+    assert loader.asked == [(str(folder),)]
+
+
+def test_a_synthetic_profile_says_so_on_every_page(window: MainWindow, qtbot: QtBot, folder: Path) -> None:
+    manifest = folder / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"synthetic": false', '"synthetic": true'))
+    window.load([str(folder)])
+    qtbot.waitUntil(lambda: window.session.profile is not None)
+    for page in PAGES:
+        window.show_page(page.key)
+        shown = [found.text() for found in window.findChildren(QLabel) if found.isVisible()]
+        assert "SYNTHETIC" in shown
+    assert "(synthetic)" in window.windowTitle()
+
+
+def test_the_other_theme_repaints_every_page(window: MainWindow, qtbot: QtBot, load: Callable[[], None]) -> None:
+    load()
+    for page in PAGES:
+        window.show_page(page.key)
+        qtbot.waitUntil(lambda: window.is_final)
+    for theme, is_dark in (("dark", True), ("light", False), ("dark", True)):
+        window.settings.set("theme", theme)
+        for page in PAGES:
+            window.show_page(page.key)
+            qtbot.wait(1)
+            image = window.grab().toImage()
+            lightness = sorted(
+                image.pixelColor(x, y).lightness()
+                for x in range(9, image.width(), 40)
+                for y in range(9, image.height(), 40)
+            )
+            median = lightness[len(lightness) // 2]
+            assert (median < 80) if is_dark else (median > 175), (theme, page.key, median)
+
+
+def test_the_loaded_profile_section(window: MainWindow, load: Callable[[], None]) -> None:
+    load()
+    window.show_page("load")
+    table = child(window.page, CopyTable)
+    rows = {name: value for name, value in map(table.texts, range(table.rowCount()))}  # noqa: C416 - mypy sees no pairs
+    assert rows == {
+        "Name": "job<1> & co",
+        "Hosts": "algo-1",
+        "Processes": "1, ranks 0",
+        "Devices": "1: NVIDIA H100",
+        "Span": "60 ns",
+        "Slices": "4",
+        "Losses": "2 — see Information",
+    }
+    table.copy_selected()
+    assert QGuiApplication.clipboard().text().splitlines()[1] == "Hosts\talgo-1"
+
+
+def test_the_geometry_is_kept(window: MainWindow, settings: Settings) -> None:
+    window.resize(900, 640)
+    window.close()
+    other = MainWindow(window.session, window.tasks, settings, window._open_targets)
+    assert (other.width(), other.height()) == (900, 640)
+    other.deleteLater()
+
+
+def test_back_and_forward_by_key(window: MainWindow, qtbot: QtBot, load: Callable[[], None]) -> None:
+    load()
+    window.session.show(10, 20)
+    press(qtbot, window, "Alt+Left")
+    assert (window.session.begin_ns, window.session.end_ns) == (0, 60)
+    press(qtbot, window, "Alt+Right")
+    assert (window.session.begin_ns, window.session.end_ns) == (10, 20)

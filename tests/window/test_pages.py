@@ -1,0 +1,118 @@
+"""The pages by themselves: the selection's details, information with every loss, the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QComboBox
+from pytestqt.qtbot import QtBot
+
+from smprof.profile.manifest import Clock
+from smprof.profile.schema import LOSS_KINDS
+from smprof_desktop.session import Session, SliceRef
+from smprof_desktop.timeline.keys import COMMANDS as TIMELINE_COMMANDS
+from smprof_desktop.window.commands import COMMANDS
+from smprof_desktop.window.details import LEADS, DetailsPane
+from smprof_desktop.window.facts import _clock_rows, _ranges, information, summary
+from smprof_desktop.window.fields import CopyTable
+from smprof_desktop.window.information_page import InformationPage
+from smprof_desktop.window.main_window import MainWindow
+from smprof_desktop.window.shortcuts_page import ShortcutsPage
+from tests.make_profile import make_profile
+from tests.window.conftest import TEXT
+
+
+def rows(table: CopyTable) -> list[list[str]]:
+    """Every row of a table."""
+    return [table.texts(row) for row in range(table.rowCount())]
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    session = Session()
+    session.open(make_profile(tmp_path / "profile", TEXT))
+    return session
+
+
+def test_the_details_lead_from_execution_to_launch_and_back(qtbot: QtBot, session: Session) -> None:
+    pane = DetailsPane(session)
+    qtbot.addWidget(pane)
+    pane.resize(600, 300)
+    pane.show()
+    session.select(SliceRef(0, "device", 0))
+    assert ["Name", "gemm<float>", ""] in rows(pane.table)
+    session.show(40, 50)
+    row = next(row for row, cells in enumerate(rows(pane.table)) if cells[-1] == LEADS and "cudaLaunch" in cells[1])
+    pane.table.setCurrentCell(row, 0)
+    QTest.keyClick(pane.table, Qt.Key.Key_Return)
+    assert session.selection == SliceRef(0, "host", 0)
+    assert session.begin_ns <= 10 and session.end_ns >= 13
+    row = next(row for row, cells in enumerate(rows(pane.table)) if cells[-1] == LEADS and "gemm" in " ".join(cells))
+    pane.table.cellActivated.emit(row, 0)
+    assert session.selection == SliceRef(0, "device", 0)
+    session.select(None)
+    assert pane.table.rowCount() == 0 and not pane.table.isVisible()
+
+
+def test_the_details_are_copied_as_text(qtbot: QtBot, session: Session) -> None:
+    pane = DetailsPane(session)
+    qtbot.addWidget(pane)
+    session.select(SliceRef(0, "device", 0))
+    pane.table.copy_selected()
+    assert "Name\tgemm<float>" in QGuiApplication.clipboard().text()
+
+
+def test_every_loss_is_listed_with_its_meaning(qtbot: QtBot, session: Session) -> None:
+    page = InformationPage(session)
+    qtbot.addWidget(page)
+    cells = [row for table in page.findChildren(CopyTable) for row in rows(table)]
+    assert ["gap_value", "2", "where it was", LOSS_KINDS["gap_value"]] in cells
+    assert all(any(row[0] == loss.kind for row in cells) for loss in session.profile.losses)  # type: ignore[union-attr]
+
+
+def test_information_of_a_profile_without_anything(qtbot: QtBot, tmp_path: Path) -> None:
+    profile = make_profile(tmp_path / "profile", "")
+    assert summary(profile)[0] == ("Name", "tiny")
+    assert all(table.rows or table.empty for table in information(profile))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"), [([], "none"), ([3], "3"), ([0, 1, 2, 3], "0–3"), ([0, 2, 3, 7], "0, 2–3, 7")]
+)
+def test_ranks_are_drawn_together(numbers: list[int], text: str) -> None:
+    assert _ranges(numbers) == text
+
+
+def test_the_clock_is_told_to_the_nanosecond() -> None:
+    assert _clock_rows(Clock("unix"), 1_700_000_000_123_456_789)[1] == (
+        "Begins at",
+        "1,700,000,000,123,456,789 ns = 2023-11-14 22:13:20.123456789 UTC",
+    )
+    assert _clock_rows(Clock("relative"), 5)[1] == ("Begins at", "5 ns")
+    assert _clock_rows(Clock("unix"), (1 << 63) - 1)[1][1].endswith("UTC")
+
+
+def test_every_key_is_on_the_shortcuts_page(qtbot: QtBot) -> None:
+    page = ShortcutsPage()
+    qtbot.addWidget(page)
+    meanings = [row[1] for table in page.findChildren(CopyTable) for row in rows(table)]
+    assert {command.meaning for command in COMMANDS} <= set(meanings)
+    keys = [row[0] for table in page.findChildren(CopyTable) for row in rows(table)]
+    assert {"Alt+Left", "F", "Ctrl+Wheel"} <= set(keys) and len(keys) == len(set(keys))
+    told = {command.id for command in TIMELINE_COMMANDS if command.title in meanings}
+    assert told == {command.id for command in TIMELINE_COMMANDS} - {"back", "forward"}
+
+
+def test_a_choice_on_the_settings_page_takes_effect(window: MainWindow, load: Callable[[], None]) -> None:
+    window.show_page("settings")
+    box = window.page.findChild(QComboBox)
+    assert isinstance(box, QComboBox)
+    box.setCurrentText("Dark")
+    assert window.settings.get("theme") == "dark"
+    window.settings.set("theme", "light")
+    assert box.currentText() == "Light"
