@@ -186,8 +186,7 @@ def _counter_count(process: ProcessProfile, begin_ns: int | None, end_ns: int | 
 def _devices(process: ProcessProfile, device: Part, begin_ns: int | None, end_ns: int | None) -> list[dict[str, Any]]:
     """The devices of a process that have slices or that it used, by index."""
     info = process.info
-    windows = info.windows_ns or _own_window(process)
-    windows_ns = utilization.windows_within(windows, begin_ns, end_ns)
+    windows_ns = utilization.windows_within(windows_of(process), begin_ns, end_ns)
     window_ns = sum(end - begin for begin, end in windows_ns)
     uses = {use.device: use for use in utilization.devices(device, windows_ns)}
     names = {entry.index: entry.name for entry in info.devices}
@@ -219,8 +218,10 @@ def _devices(process: ProcessProfile, device: Part, begin_ns: int | None, end_ns
     return rows
 
 
-def _own_window(process: ProcessProfile) -> list[list[int]]:
-    """First start to last end over a process's slices: the window where none was recorded."""
+def windows_of(process: ProcessProfile) -> list[list[int]]:
+    """When a process recorded: its windows; where none was recorded, first start to last end over its slices."""
+    if process.info.windows_ns:
+        return process.info.windows_ns
     edges = []
     for name in ("device", "host", "annotation"):
         table = process.table(name)

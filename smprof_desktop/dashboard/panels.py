@@ -147,14 +147,14 @@ def gpu_utilization_over_time(scope: Scope) -> Figure:
     windows: dict[str, list[utilization.Windows]] = {}
     nothing = np.empty(0, np.int64)
     for process in profile.processes:
-        info = process.info
+        info, process_windows = process.info, report.windows_of(process)
         seen = {}
         if len(process.table("device")):
             part = executions.part(process.table("device"), scope.begin_ns, scope.end_ns)
-            seen = {use.device: use.busy for use in utilization.devices(part, info.windows_ns)}
+            seen = {use.device: use.busy for use in utilization.devices(part, process_windows)}
         for index in sorted(seen.keys() | {device.index for device in info.devices if device.used}):
             busy.setdefault(info.host, []).append(seen.get(index, (nothing, nothing)))
-            windows.setdefault(info.host, []).append(info.windows_ns)
+            windows.setdefault(info.host, []).append(process_windows)
     if not busy or end_ns <= begin_ns:
         return NO_DEVICE
     edges_ns = bin_edges(begin_ns, end_ns, UTILIZATION_BINS)
