@@ -2,10 +2,12 @@
 
     python -m pytest -p no:pytest-qt -p tests.without_qt
 
-Importing PySide6 or pyqtgraph raises ImportError, in the tests and in the child processes that they start. An import blocker rather
-than a second environment: that would cost another 300 MB installation on each bare machine to learn the same.
+Importing PySide6 or pyqtgraph raises ImportError, in the tests and in the child processes that they start. An import
+blocker rather than a second environment: that would cost another 300 MB installation on each bare machine to learn the
+same.
 
-A test file is left out where it speaks of Qt itself, or where it says so: `needs_qt = True`. What is left must import and pass.
+A test file is left out where it speaks of Qt itself, or where it says so: `needs_qt = True`. What is left must import
+and pass.
 """
 
 from __future__ import annotations
