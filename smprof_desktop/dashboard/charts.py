@@ -53,8 +53,10 @@ COLOURS = (
 )  # fmt: skip
 """Fifteen that differ, on white and on near-black."""
 IDLE_COLOUR = "#8893a0"
-_FULL = Qt.ItemDataRole.UserRole
+NO_BREAK_SPACE = "\u00a0"
 _PIXELS_PER_ROW = 6
+_SHORT_LEGEND, _SMALL_RING_PX, _LARGE_RING_PX = 6, 140, 200
+"""Rows up to which a legend leaves the ring small: what is left of the width belongs to the names."""
 
 
 def colour(index: int, name: str = "") -> QColor:
@@ -194,7 +196,7 @@ class Ring(QWidget):
         self._centre = ""
         self._chosen = -1
         self.setMouseTracking(True)
-        self.setMinimumSize(130, 130)
+        self.setMinimumSize(110, 110)
 
     def show_values(self, values: Sequence[int], colours: list[QColor], tips: list[str], centre: str) -> None:
         """Draw these; `centre` is written in the hole."""
@@ -293,8 +295,11 @@ class PieChart(QWidget):
         )
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
+        is_long = len(pie.shares) > _SHORT_LEGEND
+        self.ring.setMaximumWidth(_LARGE_RING_PX if is_long else _SMALL_RING_PX)
+        self.ring.setMinimumWidth(160 if is_long else 110)
         layout.addWidget(self.ring, 2)
-        layout.addWidget(self.legend, 3, Qt.AlignmentFlag.AlignVCenter)
+        layout.addWidget(self.legend, 5, Qt.AlignmentFlag.AlignVCenter)
         self.legend.setMinimumHeight(min(self.legend.wanted_height_px(), 330))
         self.legend.setMaximumHeight(self.legend.wanted_height_px())
 
@@ -315,7 +320,8 @@ class LinesChart(QWidget):
         self.plot.setLabel("bottom", "Time from the profile's start (s)")
         self.plot.setLabel("left", "Active (%)")
         self.plot.setXRange(float(edges_s[0]), float(edges_s[-1]), padding=0.01)
-        self.plot.setYRange(0, 100, padding=0.03)
+        self.plot.setYRange(0, 100, padding=0.07)  # room for the labels of 0 and 100
+        self.plot.getAxis("left").setTicks([[(percent, str(percent)) for percent in (0, 25, 50, 75, 100)]])
         self._cursor = pg.InfiniteLine(angle=90)
         self._cursor.hide()
         self.plot.addItem(self._cursor)
@@ -400,7 +406,8 @@ class HistogramChart(QWidget):
         self.where.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
-        self._facts = "   ".join(f"{name} {time_text(value_ns)}" for name, value_ns in figure.facts)
+        facts = (f"{name} {time_text(value_ns)}" for name, value_ns in figure.facts)
+        self._facts = " · ".join(fact.replace(" ", NO_BREAK_SPACE) for fact in facts)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.plot, 1)
@@ -454,11 +461,13 @@ def _plot(parent: QWidget) -> pg.PlotWidget:
     plot.showGrid(x=False, y=True, alpha=0.2)
     for axis in ("bottom", "left"):
         plot.getAxis(axis).enableAutoSIPrefix(False)
+        plot.getAxis(axis).setZValue(-10)  # the grid behind the bars
     _colour_plot(plot)
     return plot
 
 
 def _colour_plot(plot: pg.PlotWidget) -> None:
+    plot.setBackground(plot.palette().color(QPalette.ColorRole.Base))
     text = plot.palette().color(QPalette.ColorRole.PlaceholderText)
     for name in ("bottom", "left"):
         axis = plot.getAxis(name)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from smprof.profile.reader import Profile
 
 TOP_KERNELS = 15
-UTILIZATION_BINS = 400
+UTILIZATION_BINS = 300
 MAX_HISTOGRAM_BINS = 60
 
 

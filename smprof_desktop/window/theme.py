@@ -120,6 +120,7 @@ def style_sheet(theme: Theme) -> str:
     QHeaderView::section {{ background: {theme.window}; color: {theme.muted}; border: none;
         border-bottom: 1px solid {theme.border}; padding: 3px 7px; }}
     #legend {{ border: none; background: transparent; }}
+    #legend::item {{ padding: 0 2px 0 3px; }}
     QSplitter::handle {{ background: {theme.border}; }}
     QToolTip {{ background: {theme.base}; color: {theme.text}; border: 1px solid {theme.border}; }}
     QStatusBar {{ background: {theme.pane}; color: {theme.muted}; }}
