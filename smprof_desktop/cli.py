@@ -122,9 +122,9 @@ def _jobs_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _synthesize_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", dest="out", required=True, type=Path, metavar="DIR", help="folder to write, new or empty")
-    parser.add_argument("--hosts", type=_count, default=1, metavar="N")
-    parser.add_argument("--devices", type=_count, default=2, metavar="N", help="devices per host")
-    parser.add_argument("--steps", type=_count, default=20, metavar="N")
+    parser.add_argument("--hosts", type=_count, default=2, metavar="N")
+    parser.add_argument("--devices", type=_count, default=8, metavar="N", help="devices per host")
+    parser.add_argument("--steps", type=_count, default=40, metavar="N")
     parser.add_argument("--slices", type=_count, metavar="TOTAL", help="about as many slices in all")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="the same seed gives the same bytes")
     parser.set_defaults(run=_synthesize)

@@ -158,12 +158,14 @@ def _identity(profile: Profile, ref: SliceRef) -> Section:
         known = [entry.name for entry in info.devices if entry.index == device and entry.name]
         rows.add("Device", f"{device}" + (f" ({known[0]})" if known else ""))
         rows.add("Stream", str(int(columns["stream"][ref.row])))
-    if ref.table != "device" and not (on_device and ref.table == "host"):
-        thread = int(columns["thread"][ref.row])
-        named = [entry.name for entry in info.threads if entry.id == thread and entry.name]
-        if not on_device:
-            rows.add("Thread", f"{thread}" + (f" ({named[0]})" if named else ""))
+    else:
+        rows.add("Thread", _thread_text(process, int(columns["thread"][ref.row])))
     return rows.section()
+
+
+def _thread_text(process: ProcessProfile, thread: int) -> str:
+    named = [entry.name for entry in process.info.threads if entry.id == thread and entry.name]
+    return f"{thread}" + (f" ({named[0]})" if named else "")
 
 
 def _clock_text(profile: Profile, start_ns: int) -> str | None:
@@ -225,7 +227,7 @@ def _launch(process: ProcessProfile, ref: SliceRef) -> Section:
         start_ns, launch_ns = int(device["start_ns"][ref.row]), int(host["start_ns"][launch])
         rows.add("Latency from launch start", exact_time_text(start_ns - launch_ns))
         rows.add("Latency from launch end", exact_time_text(start_ns - launch_ns - int(host["duration_ns"][launch])))
-        rows.add("Launching thread", str(int(host["thread"][launch])))
+        rows.add("Launching thread", _thread_text(process, int(host["thread"][launch])))
     for label, column in (
         ("Correlation", "correlation"), ("External id", "external_id"), ("Context", "context"),
         ("Graph", "graph"), ("Graph node", "graph_node"),
