@@ -152,7 +152,9 @@ def _build(kind: Any, value: Any, where: str) -> Any:
         if not isinstance(value, dict):
             raise ProfileError(f"manifest.json is damaged: {where} is not an object; load the profile again.")
         hints = get_type_hints(kind)
-        known = {f.name: _build(hints[f.name], value[f.name], f"{where}.{f.name}") for f in fields(kind) if f.name in value}
+        known = {
+            f.name: _build(hints[f.name], value[f.name], f"{where}.{f.name}") for f in fields(kind) if f.name in value
+        }
         try:
             return kind(**known)  # type: ignore[operator]
         except (TypeError, ValueError) as error:

@@ -109,8 +109,12 @@ TABLES: dict[str, tuple[Column, ...]] = {
     ),
     "host": (
         Column("id", pa.int64(), "unique in this table of this process; the position once merged"),
-        _choice("kind", HOST_KINDS, "api: a runtime or driver call; op: a framework operator; python: a Python frame or "
-                "module; sync: a synchronisation record; overhead: of the profiler itself; other"),
+        _choice(
+            "kind",
+            HOST_KINDS,
+            "api: a runtime or driver call; op: a framework operator; python: a Python frame or "
+            "module; sync: a synchronisation record; overhead: of the profiler itself; other",
+        ),
         Column("thread", pa.int64(), "thread id as the manifest names it; -1 for synchronisation records"),
         Column("depth", pa.int32(), "line of the thread's lane, 0 on top; counted over all kinds and annotations"),
         Column("start_ns", _TIME, "start, in ns of the profile's clock"),
@@ -120,7 +124,9 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("external_id", pa.int64(), "external id, as recorded", True),
         Column("op", pa.int64(), "`host.id` of the operator that an API call belongs to", True),
         Column("sequence", pa.int64(), "autograd sequence number of an operator: equal in forward and backward", True),
-        Column("forward_thread", pa.int64(), "the framework's number of the forward thread, on a backward operator", True),
+        Column(
+            "forward_thread", pa.int64(), "the framework's number of the forward thread, on a backward operator", True
+        ),
         Column("device", pa.int32(), "device of a synchronisation record", True),
         Column("stream", pa.int64(), "stream of a synchronisation record", True),
     ),
@@ -155,8 +161,14 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "lane_rows": (
         Column("id", pa.int32(), "counted from 0: what `ladder` refers to"),
         _choice("table", SLICE_TABLES, "table that the slices stand in"),
-        Column("kind", pa.dictionary(pa.int32(), pa.string()), "the slices' kind; an annotation's side"),
-        Column("device", pa.int32(), "device, for device slices, device-side annotations and synchronisation records", True),
+        Column(
+            "kind",
+            pa.dictionary(pa.int32(), pa.string()),
+            "the slices' kind (a stream of several: mixed); an annotation's side",
+        ),
+        Column(
+            "device", pa.int32(), "device, for device slices, device-side annotations and synchronisation records", True
+        ),
         Column("stream", pa.int64(), "stream, likewise", True),
         Column("thread", pa.int64(), "thread, for host slices and host-side annotations", True),
         Column("row", pa.int32(), "`row` or `depth` of the slices"),
@@ -171,8 +183,12 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("level", pa.int8(), "bins of this level are 2^level ns wide"),
         Column("bin", pa.int64(), "bin number: it covers [bin * 2^level, (bin + 1) * 2^level) ns"),
         Column("busy_ns", _TIME, "time in the bin that slices cover"),
-        Column("longest", pa.int64(), "position in the table of the slice touching the bin with the greatest full "
-               "duration; ties: the earlier start"),
+        Column(
+            "longest",
+            pa.int64(),
+            "position in the table of the slice touching the bin with the greatest full "
+            "duration; ties: the earlier start",
+        ),
         Column("slices", pa.int64(), "slices that start in the bin"),
     ),
 }

@@ -1,0 +1,244 @@
+"""From the rows of one process as they were recorded to the order, lines and links of a merged profile. Pure.
+
+Input rows carry ids of their own; in the output `id` is the position, and `args` point to the new ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smprof.profile import columns as cols
+from smprof.profile.columns import Columns
+from smprof.profile.ladder import ladder_of
+from smprof.profile.layout import free_rows, group_bounds, nesting
+from smprof.profile.schema import DEVICE_KINDS, HOST_KINDS, LANE_KEYS, NONE, SIDES, SLICE_TABLES, SORT_KEYS, TABLES
+
+I64 = NDArray[np.int64]
+
+API, OP, SYNC = (HOST_KINDS.index(kind) for kind in ("api", "op", "sync"))
+HOST_SIDE = SIDES.index("host")
+
+
+def assemble(raw: Mapping[str, Columns]) -> dict[str, Columns]:
+    """All tables of one process, merged: sorted by SORT_KEYS, laid out in lines, linked, with lane rows and ladder."""
+    tables = {name: dict(raw[name]) if name in raw else cols.empty(name) for name in TABLES}
+    host, annotation, device = tables["host"], tables["annotation"], tables["device"]
+    ops = _lay_out_threads(host, annotation)
+    _lay_out_device_annotations(annotation)
+    _lay_out_streams(device)
+
+    order = {name: _sorted(tables[name], SORT_KEYS[name]) for name in (*SLICE_TABLES, "counter", "names", "shapes")}
+    place_of_op = np.empty(len(ops), np.int64)
+    place_of_op[order["host"]] = np.arange(len(ops))
+    host["op"] = np.where(ops >= 0, place_of_op[np.maximum(ops, 0)], NONE) if len(ops) else ops
+    new_ids: dict[str, tuple[I64, I64]] = {}
+    for name in (*SLICE_TABLES, "counter"):
+        old = tables[name]["id"]
+        tables[name] = cols.take(tables[name], order[name])
+        new_ids[name] = (old, _inverse(order[name]))
+        tables[name]["id"] = np.arange(len(old), dtype=np.int64)
+    for name in ("names", "shapes"):
+        tables[name] = cols.take(tables[name], order[name])
+    tables["device"]["launch"] = launches_of(tables["device"]["correlation"], tables["host"])
+    tables["args"] = _follow(tables["args"], new_ids)
+    tables["lane_rows"], tables["ladder"] = _lanes_of(tables)
+    return tables
+
+
+def launches_of(correlation: I64, host: Mapping[str, Any]) -> I64:
+    """Position in `host` of each execution's launch, NONE where there is none.
+
+    The launch is the earliest-starting API call with that correlation id; ids of 0 and below are none.
+    """
+    api = np.flatnonzero((host["kind"] == API) & (host["correlation"] > 0))
+    if len(api) == 0 or len(correlation) == 0:
+        return np.full(len(correlation), NONE, np.int64)
+    # Of equal starts the outermost: a runtime call begins no later than the driver call inside it.
+    order = api[np.lexsort((host["depth"][api], host["start_ns"][api], host["correlation"][api]))]
+    ids = host["correlation"][order]
+    keep = np.append(True, ids[1:] != ids[:-1])
+    ids, order = ids[keep], order[keep]
+    found = np.minimum(np.searchsorted(ids, correlation), len(ids) - 1)
+    return np.where((correlation > 0) & (ids[found] == correlation), order[found], NONE)
+
+
+def _sorted(table: Columns, keys: tuple[str, ...]) -> I64:
+    return np.lexsort(tuple(table[key] for key in reversed(keys)))
+
+
+def _inverse(order: I64) -> I64:
+    inverse = np.empty(len(order), np.int64)
+    inverse[order] = np.arange(len(order))
+    return inverse
+
+
+def _lay_out_threads(host: Columns, annotation: Columns) -> I64:
+    """Fill the depths of host slices and host-side annotations; return each host row's operator (a row, or NONE)."""
+    count = len(host["id"])
+    own = np.flatnonzero(annotation["side"] == HOST_SIDE)
+    is_sync = np.append(host["kind"] == SYNC, np.zeros(len(own), bool))
+    lane = [
+        np.append(host["device"], np.full(len(own), NONE, np.int32)),
+        np.append(host["stream"], np.full(len(own), NONE, np.int64)),
+        np.append(host["thread"], annotation["thread"][own]),
+    ]
+    for values in lane[:2]:
+        values[~is_sync] = NONE
+    lane[2] = np.where(is_sync, NONE, lane[2])
+    start = np.append(host["start_ns"], annotation["start_ns"][own])
+    duration = np.append(host["duration_ns"], annotation["duration_ns"][own])
+    # Of slices that begin and end together the annotation is the outer one, an API call the inner one.
+    rank = np.append(np.where(host["kind"] == API, 2, 1), np.zeros(len(own), np.int64))
+    keys = [is_sync.astype(np.int8), *lane]
+    order = np.lexsort((rank, -duration, start, *reversed(keys)))
+    bounds = group_bounds(*(key[order] for key in keys))
+    depth, parent = nesting(bounds, start[order], duration[order])
+    place = _inverse(order)
+    depths = depth[place]
+    host["depth"] = depths[:count]
+    annotation["depth"] = np.zeros(len(annotation["id"]), np.int32)
+    annotation["depth"][own] = depths[count:]
+    return _operators(host, order, depth, parent, place)
+
+
+def _operators(host: Columns, order: I64, depth: NDArray[np.int32], parent: I64, place: I64) -> I64:
+    """The operator of each API call: of its external id where that encloses it, else the innermost around it."""
+    count = len(host["id"])
+    result = np.full(count, NONE, np.int64)
+    is_op = np.append(host["kind"] == OP, np.zeros(len(order) - count, bool))
+    if not is_op.any():
+        return result
+    nearest = np.full(len(order), NONE, np.int64)
+    by_depth = np.argsort(depth, kind="stable")
+    levels = np.concatenate(([0], np.cumsum(np.bincount(depth))))
+    for level in range(1, len(levels) - 1):
+        here = by_depth[levels[level] : levels[level + 1]]
+        above = parent[here]
+        nearest[here] = np.where(above >= 0, np.where(is_op[order[above]], order[above], nearest[above]), NONE)
+    api = np.flatnonzero(host["kind"] == API)
+    innermost = nearest[place[api]]
+    external = host["external_id"][api]
+    ops = np.flatnonzero((host["kind"] == OP) & (host["external_id"] > 0))
+    if len(ops) and (external > 0).any():
+        ops = ops[np.lexsort((host["start_ns"][ops], host["external_id"][ops]))]
+        ids = host["external_id"][ops]
+        first = np.append(True, ids[1:] != ids[:-1])
+        ids, ops = ids[first], ops[first]
+        at = np.minimum(np.searchsorted(ids, external), len(ids) - 1)
+        named = ops[at]
+        encloses = (
+            (ids[at] == external)
+            & (external > 0)
+            & (host["thread"][named] == host["thread"][api])
+            & (host["start_ns"][named] <= host["start_ns"][api])
+            & (host["start_ns"][api] - host["start_ns"][named] <= host["duration_ns"][named])
+        )
+        innermost = np.where(encloses, named, innermost)
+    result[api] = innermost
+    return result
+
+
+def _lay_out_device_annotations(annotation: Columns) -> None:
+    rows = np.flatnonzero(annotation["side"] != HOST_SIDE)
+    keys = [annotation["device"][rows], annotation["stream"][rows]]
+    start, duration = annotation["start_ns"][rows], annotation["duration_ns"][rows]
+    order = np.lexsort((-duration, start, *reversed(keys)))
+    depth, _ = nesting(group_bounds(*(key[order] for key in keys)), start[order], duration[order])
+    annotation["depth"][rows[order]] = depth
+
+
+def _lay_out_streams(device: Columns) -> None:
+    keys = [device["device"], device["stream"]]
+    order = np.lexsort((device["duration_ns"], device["start_ns"], *reversed(keys)))
+    bounds = group_bounds(*(key[order] for key in keys))
+    rows = np.zeros(len(order), np.int32)
+    rows[order] = free_rows(bounds, device["start_ns"][order], device["duration_ns"][order])
+    device["row"] = rows
+
+
+def _follow(args: Columns, new_ids: Mapping[str, tuple[I64, I64]]) -> Columns:
+    """The arguments with the new ids of their rows; arguments of rows that are gone go with them."""
+    ids = args["id"].copy()
+    keep = np.ones(len(ids), bool)
+    tables = args["table"]
+    for code, name in enumerate((*SLICE_TABLES, "counter")):
+        mine = np.flatnonzero(tables == code)
+        if len(mine) == 0:
+            continue
+        old, new = new_ids[name]
+        if len(old) == 0:
+            keep[mine] = False
+            continue
+        order = np.argsort(old, kind="stable")
+        at = np.minimum(np.searchsorted(old[order], ids[mine]), len(old) - 1)
+        known = old[order][at] == ids[mine]
+        keep[mine] = known
+        ids[mine] = np.where(known, new[order][at], NONE)
+    args = {**args, "id": ids}
+    if not keep.all():
+        args = cols.take(args, np.flatnonzero(keep))
+    keys = args["key"].dictionary_encode()
+    rank = np.argsort(np.argsort(np.array(keys.dictionary.to_pylist(), dtype=object)))
+    key_rank = rank[keys.indices.to_numpy(zero_copy_only=False)] if len(keys) else np.zeros(0, np.int64)
+    return cols.take(args, np.lexsort((args["id"], key_rank, args["table"])))
+
+
+def _lanes_of(tables: Mapping[str, Columns]) -> tuple[Columns, Columns]:
+    """`lane_rows` and `ladder` of merged slice tables."""
+    rows: list[dict[str, Any]] = []
+    steps: list[tuple[int, Any, int]] = []
+    for name in SLICE_TABLES:
+        table = tables[name]
+        start, duration = table["start_ns"], table["duration_ns"]
+        bounds = group_bounds(*(table[key] for key in LANE_KEYS[name])).tolist() if len(start) else []
+        for begin, end in zip(bounds[:-1], bounds[1:], strict=True):
+            rows.append({"table": name, "begin_row": begin, "end_row": end, **_lane_row(name, table, begin, end)})
+            for step in ladder_of(start[begin:end], duration[begin:end]):
+                steps.append((len(rows) - 1, step, begin))
+    lane_rows: Columns = {"id": np.arange(len(rows), dtype=np.int32)}
+    for column in TABLES["lane_rows"][1:]:
+        lane_rows[column.name] = (
+            cols.normal(column, [row[column.name] for row in rows], len(rows))
+            if rows
+            else (cols.normal(column, None, 0))
+        )
+    if not steps:
+        return lane_rows, cols.empty("ladder")
+    ladder: Columns = {
+        "lane_row": np.concatenate([np.full(len(s), row, np.int32) for row, s, _ in steps]),
+        "level": np.concatenate([np.full(len(s), s.level, np.int8) for _, s, _ in steps]),
+        "bin": np.concatenate([s.bin for _, s, _ in steps]),
+        "busy_ns": np.concatenate([s.busy_ns for _, s, _ in steps]),
+        "longest": np.concatenate([s.longest + begin for _, s, begin in steps]),
+        "slices": np.concatenate([s.slices for _, s, _ in steps]),
+    }
+    return lane_rows, ladder
+
+
+def _lane_row(name: str, table: Columns, begin: int, end: int) -> dict[str, Any]:
+    start, duration = table["start_ns"][begin:end], table["duration_ns"][begin:end]
+    kind = {"device": "", "host": "kind", "annotation": "side"}[name]
+    row: dict[str, Any] = {
+        "kind": {"host": HOST_KINDS, "annotation": SIDES}[name][int(table[kind][begin])]
+        if kind
+        else _mixed(table, begin, end),
+        "begin_ns": int(start[0]),
+        # Within a row slices do not overlap, so the last one ends last.
+        "end_ns": int(start[-1] + duration[-1]),
+        "busy_ns": int(duration.sum()),
+        "row": int(table["row" if name == "device" else "depth"][begin]),
+        "device": int(table["device"][begin]),
+        "stream": int(table["stream"][begin]),
+        "thread": int(table["thread"][begin]) if name != "device" else NONE,
+    }
+    return row
+
+
+def _mixed(table: Columns, begin: int, end: int) -> str:
+    """The kind of a stream's slices where they share one, else "mixed"."""
+    kinds = np.unique(table["kind"][begin:end])
+    return DEVICE_KINDS[int(kinds[0])] if len(kinds) == 1 else "mixed"

@@ -1,0 +1,179 @@
+"""Columns in memory: numpy arrays by name, and how they become Arrow and back. No files here.
+
+Absent integers are NONE (-1), absent floats NaN, enumerations int8 positions in the schema's choices (absent: -1),
+text stays an Arrow array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from smprof.profile.schema import NONE, TABLES, Column, arrow_schema
+
+Columns = dict[str, Any]
+"""Column name → numpy array, or a pyarrow array for text; all of one length."""
+
+
+def is_text(column: Column) -> bool:
+    """Whether the column is kept as Arrow text or bytes."""
+    return pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type) or is_open_choice(column)
+
+
+def is_open_choice(column: Column) -> bool:
+    """Whether the column is a dictionary of texts that the schema does not list."""
+    return pa.types.is_dictionary(column.type) and not column.choices
+
+
+def dtype_of(column: Column) -> np.dtype[Any]:
+    """The numpy type of a column that is not text."""
+    if column.choices:
+        return np.dtype(np.int8)
+    return np.dtype(column.type.to_pandas_dtype())
+
+
+def length_of(columns: Mapping[str, Any]) -> int:
+    """Number of rows."""
+    for values in columns.values():
+        return len(values)
+    return 0
+
+
+def empty(table: str) -> Columns:
+    """The table without rows."""
+    return {column.name: normal(column, None, 0) for column in TABLES[table]}
+
+
+def normal(column: Column, values: Any, length: int) -> Any:
+    """`values` in the form described above. `None` is a column of absent values.
+
+    Raises ValueError for a wrong length or a text that is not among the choices.
+    """
+    if values is None:
+        if is_text(column):
+            return pa.nulls(length, column.type if not is_open_choice(column) else pa.string())
+        absent: Any = np.nan if pa.types.is_floating(column.type) else NONE
+        return np.full(length, absent, dtype_of(column))
+    if len(values) != length:
+        raise ValueError(f"{column.name} has {len(values)} values, not {length}")
+    if is_text(column):
+        return _text(column, values)
+    if column.choices:
+        return _codes(column, values)
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return from_arrow(column, values)
+    if isinstance(values, np.ma.MaskedArray):
+        values = values.filled(np.nan if pa.types.is_floating(column.type) else NONE)
+    array = np.asarray(values)
+    target = dtype_of(column)
+    if array.dtype == target:
+        return array
+    if target.kind == "i" and array.dtype.kind not in "iub":
+        raise ValueError(f"{column.name} takes integers, not {array.dtype}")
+    return array.astype(target, casting="unsafe" if target.kind == "f" else "same_kind")
+
+
+def _text(column: Column, values: Any) -> Any:
+    kind = pa.string() if is_open_choice(column) else column.type
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if isinstance(values, pa.Array):
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
+        return values if values.type == kind else values.cast(kind)
+    return pa.array(list(values), kind)
+
+
+def _codes(column: Column, values: Any) -> NDArray[np.int8]:
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
+        codes = values.astype(np.int8)
+        if len(codes) and (int(values.max()) >= len(column.choices) or int(codes.min()) < -1):
+            raise ValueError(f"{column.name} holds a number that is no choice")
+        return codes
+    if isinstance(values, str):
+        raise ValueError(f"{column.name} takes one value per row")
+    known: dict[Any, int] = {choice: index for index, choice in enumerate(column.choices)}
+    known[None] = -1
+    try:
+        return np.fromiter((known[value] for value in values), np.int8, len(values))
+    except KeyError as error:
+        raise ValueError(f"{column.name} does not take {error.args[0]!r}") from None
+
+
+def from_arrow(column: Column, values: Any) -> Any:
+    """A column as read from a file, in the form described above. Raises ValueError where its type does not fit."""
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+        if isinstance(values, pa.ChunkedArray):
+            values = pa.concat_arrays(values.chunks)
+    try:
+        if is_text(column):
+            return _text(column, values)
+        if column.choices:
+            return _codes_from_arrow(column, values)
+        if values.type != column.type:
+            values = values.cast(column.type)
+        if values.null_count:
+            values = pc.fill_null(values, float("nan") if pa.types.is_floating(column.type) else NONE)
+        return values.to_numpy(zero_copy_only=False)
+    except pa.ArrowException as error:
+        raise ValueError(f"{column.name} does not fit its type: {error}") from None
+
+
+def _codes_from_arrow(column: Column, values: Any) -> NDArray[np.int8]:
+    if not pa.types.is_dictionary(values.type):
+        values = values.cast(pa.string()).dictionary_encode()
+    known = {choice: index for index, choice in enumerate(column.choices)}
+    table = np.array([known.get(text, -2) for text in values.dictionary.to_pylist()] + [-1], np.int8)
+    indices = pc.fill_null(values.indices, len(table) - 1).to_numpy(zero_copy_only=False)
+    codes: NDArray[np.int8] = table[indices]
+    if (codes == -2).any():
+        raise ValueError(f"{column.name} holds a value that is no choice")
+    return codes
+
+
+def to_arrow(table: str, columns: Mapping[str, Any], begin: int = 0, end: int | None = None) -> pa.Table:
+    """Rows [begin, end) as an Arrow table of the format's schema."""
+    arrays = []
+    for column in TABLES[table]:
+        values = columns[column.name][begin:end]
+        if is_open_choice(column):
+            arrays.append(values.dictionary_encode())
+        elif is_text(column):
+            arrays.append(values)
+        elif column.choices:
+            absent = values < 0
+            codes = pa.array(np.where(absent, 0, values).astype(np.int32), mask=absent)
+            arrays.append(pa.DictionaryArray.from_arrays(codes, pa.array(column.choices, pa.string())))
+        elif column.nullable:
+            absent = np.isnan(values) if values.dtype.kind == "f" else values == NONE
+            arrays.append(pa.array(values, column.type, mask=absent))
+        else:
+            arrays.append(pa.array(values, column.type))
+    return pa.Table.from_arrays(arrays, schema=arrow_schema(table))
+
+
+def take(columns: Mapping[str, Any], positions: NDArray[np.int64]) -> Columns:
+    """The rows at `positions`, in that order."""
+    return {
+        name: values[positions] if isinstance(values, np.ndarray) else values.take(pa.array(positions))
+        for name, values in columns.items()
+    }
+
+
+def concatenate(table: str, parts: list[Columns]) -> Columns:
+    """Tables under one another."""
+    if not parts:
+        return empty(table)
+    if len(parts) == 1:
+        return parts[0]
+    joined: Columns = {}
+    for column in TABLES[table]:
+        values = [part[column.name] for part in parts]
+        joined[column.name] = np.concatenate(values) if isinstance(values[0], np.ndarray) else pa.concat_arrays(values)
+    return joined

@@ -1,0 +1,199 @@
+"""What stands in the folder of one process: its files, held against the journal, and their rows."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from smprof.profile import columns as cols
+from smprof.profile import storage
+from smprof.profile.columns import Columns
+from smprof.profile.manifest import Loss, ProfileError
+from smprof.profile.schema import TABLES, VERSION, Column
+from smprof.profile.upgrade import upgrade_table
+
+RAW_TABLES = ("names", "shapes", "device", "host", "annotation", "counter", "args")
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The files of a process folder that count, by table, and their journal lines."""
+
+    files: Mapping[str, tuple[storage.TableFile, ...]]
+    journal: Mapping[str, storage.JournalLine]
+    losses: tuple[Loss, ...]
+
+    @property
+    def merged(self) -> bool:
+        """Whether every table is at most one merged file, so that positions are ids."""
+        return all(len(files) == 1 and files[0].merged for files in self.files.values())
+
+
+def list_process(folder: Path) -> Listing:
+    """The files of a process folder and what is missing of them."""
+    losses: list[Loss] = []
+    journal: dict[str, storage.JournalLine] = {}
+    where = "/".join(folder.parts[-2:])
+    path = folder / storage.JOURNAL_NAME
+    content = b""
+    if path.is_file() and path.stat().st_size <= storage.MAX_JOURNAL_BYTES:
+        content = path.read_bytes()
+    damaged = 0
+    for text in content.decode("utf-8", "replace").splitlines():
+        line = storage.parse_journal_line(text)
+        if line is None:
+            damaged += 1
+        else:
+            journal[line.file] = line
+    if damaged:
+        losses.append(Loss("damaged_journal", damaged, f"{where}/{storage.JOURNAL_NAME}"))
+    on_disk = {entry.name for entry in folder.iterdir() if entry.is_file()} if folder.is_dir() else set()
+    found = [named for name in sorted(on_disk | set(journal)) if (named := storage.parse_file_name(name))]
+    files: dict[str, tuple[storage.TableFile, ...]] = {}
+    for table in TABLES:
+        mine = [named for named in found if named.table == table]
+        # A merged file counts once the journal names it; until then its segments do.
+        merges = [named for named in mine if named.merged and (named.name in journal or not journal)]
+        kept = [
+            named
+            for named in mine
+            if named in merges
+            or (not named.merged and not any(m.first <= named.first and named.last <= m.last for m in merges))
+        ]
+        for named in kept:
+            if named.name not in on_disk:
+                rows = journal[named.name].rows
+                losses.append(Loss("missing_segment", max(rows, 1), f"{where}/{named.name}"))
+            elif named.name not in journal:
+                losses.append(Loss("unjournaled_segment", 1, f"{where}/{named.name}"))
+        present = tuple(named for named in kept if named.name in on_disk)
+        if present:
+            files[table] = present
+    return Listing(files, journal, tuple(losses))
+
+
+def check_bytes(folder: Path, named: storage.TableFile, line: storage.JournalLine | None) -> str | None:
+    """Why the bytes of a file are not those that were journaled, or None where they are (or no line says)."""
+    if line is None:
+        return None
+    path = folder / named.name
+    if path.stat().st_size != line.bytes:
+        return f"{path.stat().st_size} bytes instead of {line.bytes}"
+    checksum = 0
+    with path.open("rb") as stream:
+        while piece := stream.read(4 << 20):
+            checksum = zlib.crc32(piece, checksum)
+    return None if checksum == line.crc32 else "its checksum is wrong"
+
+
+def open_parquet(folder: Path, named: storage.TableFile) -> pq.ParquetFile:
+    """The file, with page checksums verified on reading. Raises pyarrow's errors and OSError."""
+    choices = [column.name for column in TABLES[named.table] if pa.types.is_dictionary(column.type)]
+    return pq.ParquetFile(
+        folder / named.name,
+        read_dictionary=choices,
+        page_checksum_verification=True,
+        thrift_string_size_limit=64 << 20,
+        thrift_container_size_limit=4_000_000,
+    )
+
+
+def read_column(file: pq.ParquetFile, column: Column, row_groups: Iterable[int] | None = None) -> Any:
+    """One column in memory form. Raises ValueError or pyarrow's errors where it is damaged."""
+    if column.name not in file.schema_arrow.names:
+        rows = file.metadata.num_rows
+        if not column.nullable:
+            raise ValueError(f"column {column.name} is missing")
+        return cols.normal(column, None, rows)
+    groups = list(range(file.num_row_groups)) if row_groups is None else list(row_groups)
+    values = file.read_row_groups(groups, columns=[column.name], use_threads=False).column(0)
+    if values.null_count and not column.nullable:
+        raise ValueError(f"column {column.name} holds nulls")
+    return cols.from_arrow(column, values)
+
+
+def read_raw(
+    folder: Path, strict: bool = False, version: int = VERSION
+) -> tuple[dict[str, Columns], dict[str, tuple[int, int]]]:
+    """All rows that can be read of a process, as `assemble` takes them, and the segment numbers they cover.
+
+    With `strict` raises ProfileError at the first damage instead of passing over it.
+    """
+    tables, losses, covered = salvage(folder, version)
+    if strict and any(loss.kind in ("damaged_segment", "missing_segment", "damaged_journal") for loss in losses):
+        raise ProfileError(f"{folder} is damaged ({losses[0].detail}): its segments stay as they are, unmerged.")
+    return tables, covered
+
+
+def salvage(folder: Path, version: int = VERSION) -> tuple[dict[str, Columns], list[Loss], dict[str, tuple[int, int]]]:
+    """Every readable row group of a process, what was lost, and the segment numbers of each table."""
+    listing = list_process(folder)
+    losses = list(listing.losses)
+    tables: dict[str, Columns] = {}
+    covered: dict[str, tuple[int, int]] = {}
+    where = "/".join(folder.parts[-2:])
+    for table in RAW_TABLES:
+        parts: list[Columns] = []
+        for named in listing.files.get(table, ()):
+            line = listing.journal.get(named.name)
+            lost, why = _salvage_file(folder, named, line, version, parts)
+            if why:
+                losses.append(Loss("damaged_segment", max(lost, 1), f"{where}/{named.name}: {why}"))
+            known = covered.get(table, (named.first, named.last))
+            covered[table] = (min(known[0], named.first), max(known[1], named.last))
+        tables[table] = cols.concatenate(table, parts)
+    for table in ("lane_rows", "ladder"):
+        for named in listing.files.get(table, ()):
+            known = covered.get(table, (named.first, named.last))
+            covered[table] = (min(known[0], named.first), max(known[1], named.last))
+    return tables, losses, covered
+
+
+def _salvage_file(
+    folder: Path, named: storage.TableFile, line: storage.JournalLine | None, version: int, parts: list[Columns]
+) -> tuple[int, str | None]:
+    """Add the readable row groups of one file to `parts`; return how many rows are lost and why."""
+    why = check_bytes(folder, named, line)
+    expected = line.rows if line else 0
+    got = 0
+    try:
+        file = open_parquet(folder, named)
+        expected = expected or file.metadata.num_rows
+        for group in range(file.num_row_groups):
+            try:
+                rows = _read_group(file, named.table, group, version)
+            except (pa.ArrowException, ValueError, OSError, KeyError) as error:
+                why = why or one_line(error)
+                continue
+            got += cols.length_of(rows)
+            parts.append(rows)
+    except (pa.ArrowException, ValueError, OSError) as error:
+        why = why or one_line(error)
+    return expected - got, why if got < expected or why else None
+
+
+def _read_group(file: pq.ParquetFile, table: str, group: int, version: int) -> Columns:
+    arrow = upgrade_table(table, file.read_row_group(group, use_threads=False), version)
+    rows: Columns = {}
+    for column in TABLES[table]:
+        if column.name in arrow.schema.names:
+            values = arrow.column(column.name)
+            if values.null_count and not column.nullable:
+                raise ValueError(f"column {column.name} holds nulls")
+            rows[column.name] = cols.from_arrow(column, values)
+        elif column.nullable:
+            rows[column.name] = cols.normal(column, None, arrow.num_rows)
+        else:
+            raise ValueError(f"column {column.name} is missing")
+    return rows
+
+
+def one_line(error: Exception) -> str:
+    """The first line of an error's text."""
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]

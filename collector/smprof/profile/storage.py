@@ -1,0 +1,172 @@
+"""Table files and their journal: Parquet with page checksums, each file's length and CRC-32 in an append-only journal.
+
+A segment is `<table>-<number>.parquet`; a merged file `<table>-<first>-<last>.parquet` stands for the segments
+first to last, which are ignored where both are found (a merge was interrupted).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from smprof.profile import columns as cols
+from smprof.profile.manifest import write_atomically
+from smprof.profile.schema import TABLES
+
+JOURNAL_NAME = "journal.jsonl"
+ROW_GROUP_ROWS = 250_000
+MAX_JOURNAL_BYTES = 64 << 20
+_FILE = re.compile(r"([a-z_]{1,20})-(\d{6,9})(?:-(\d{6,9}))?\.parquet")
+
+_DICTIONARY_COLUMNS = {
+    "names": [],
+    "shapes": [],
+    "args": ["table", "key", "text"],
+}
+_PLAIN = {pa.float64(): "BYTE_STREAM_SPLIT"}
+
+
+@dataclass(frozen=True)
+class JournalLine:
+    """One file of a process folder, as it was when it was closed."""
+
+    file: str
+    table: str
+    rows: int
+    bytes: int
+    crc32: int
+
+    def text(self) -> str:
+        """The line as it stands in the journal."""
+        return json.dumps(asdict(self), sort_keys=True) + "\n"
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A table file found by its name."""
+
+    name: str
+    table: str
+    first: int
+    last: int
+    merged: bool
+
+
+def parse_file_name(name: str) -> TableFile | None:
+    """What a file's name says, or None where it is not a table file."""
+    match = _FILE.fullmatch(name)
+    if match is None or match[1] not in TABLES:
+        return None
+    first = int(match[2])
+    last = int(match[3]) if match[3] else first
+    return TableFile(name, match[1], first, last, match[3] is not None) if first <= last else None
+
+
+def parse_journal_line(text: str) -> JournalLine | None:
+    """One line of a journal, or None where it is damaged."""
+    try:
+        line = json.loads(text)
+        values = [line[key] for key in ("file", "table", "rows", "bytes", "crc32")]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    named = parse_file_name(values[0]) if isinstance(values[0], str) else None
+    if named is None or named.table != values[1]:
+        return None
+    if not all(type(value) is int and 0 <= value < 1 << 62 for value in values[2:]):
+        return None
+    return JournalLine(*values)
+
+
+def encode(table: str, columns: Mapping[str, Any], row_group_rows: int = ROW_GROUP_ROWS) -> bytes:
+    """A table as the bytes of a Parquet file. Row groups never mix kinds of host slices."""
+    rows = cols.length_of(columns)
+    sink = pa.BufferOutputStream()
+    schema = cols.to_arrow(table, columns, 0, 0).schema
+    encodings, dictionary = _encodings(table, columns)
+    with pq.ParquetWriter(
+        sink,
+        schema,
+        compression="zstd",
+        compression_level=9,
+        use_dictionary=dictionary,
+        column_encoding=encodings or None,
+        write_page_checksum=True,
+        version="2.6",
+        data_page_version="2.0",
+    ) as writer:
+        for begin, end in _row_groups(columns, rows, row_group_rows):
+            writer.write_table(cols.to_arrow(table, columns, begin, end), row_group_size=max(end - begin, 1))
+    return sink.getvalue().to_pybytes()
+
+
+def _encodings(table: str, columns: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
+    encodings: dict[str, str] = {}
+    dictionary: list[str] = []
+    for column in TABLES[table]:
+        values = columns[column.name]
+        if pa.types.is_dictionary(column.type) or (cols.is_text(column) and table == "args"):
+            dictionary.append(column.name)
+        elif cols.is_text(column):
+            continue
+        elif pa.types.is_floating(column.type):
+            encodings[column.name] = "BYTE_STREAM_SPLIT"
+        elif _few_values(values):
+            dictionary.append(column.name)
+        elif column.type != pa.int8():
+            encodings[column.name] = "DELTA_BINARY_PACKED"
+    return encodings, dictionary
+
+
+def _few_values(values: Any) -> bool:
+    """Whether a dictionary serves better than differences: few values for the number of rows, going up and down."""
+    if len(values) < 1000:
+        return False
+    step = max(1, len(values) // 4096)
+    sample = values[::step]
+    return len(np.unique(sample)) * 8 < len(sample)
+
+
+def _row_groups(columns: Mapping[str, Any], rows: int, size: int) -> list[tuple[int, int]]:
+    kinds = columns.get("kind")
+    edges = [0, rows]
+    if isinstance(kinds, np.ndarray) and "thread" in columns:
+        edges = [0, *(np.flatnonzero(kinds[1:] != kinds[:-1]) + 1).tolist(), rows]
+        if len(edges) > 64:
+            edges = [0, rows]
+    return [
+        (begin, min(begin + size, last))
+        for first, last in zip(edges[:-1], edges[1:], strict=True)
+        for begin in range(first, last, size)
+    ]
+
+
+def write_table(folder: Path, name: str, columns: Mapping[str, Any]) -> JournalLine:
+    """Write one table file, atomically, and return its journal line (not yet in the journal)."""
+    named = parse_file_name(name)
+    assert named is not None, name
+    content = encode(named.table, columns)
+    write_atomically(folder / name, content)
+    return JournalLine(name, named.table, cols.length_of(columns), len(content), zlib.crc32(content))
+
+
+def append_to_journal(folder: Path, lines: Sequence[JournalLine]) -> None:
+    """Add lines to the journal and see them to the disk."""
+    with (folder / JOURNAL_NAME).open("ab") as stream:
+        stream.write("".join(line.text() for line in lines).encode())
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def replace_journal(folder: Path, lines: Sequence[JournalLine]) -> None:
+    """Put these lines in place of the whole journal, atomically."""
+    write_atomically(folder / JOURNAL_NAME, "".join(line.text() for line in lines).encode())
