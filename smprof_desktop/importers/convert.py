@@ -1,0 +1,296 @@
+"""Foreign traces → one profile folder. Each file is decoded in a child process, so that a crash takes nothing down."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import json
+import multiprocessing
+import os
+import re
+import shutil
+import signal
+from collections.abc import Callable, Sequence
+from importlib import metadata
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+
+from smprof.profile.manifest import (
+    MANIFEST_NAME,
+    Clock,
+    Host,
+    Manifest,
+    Process,
+    ProfileError,
+    parse_manifest,
+)
+from smprof.profile.writer import SEGMENT_ROWS, ProfileWriter, free_folder
+from smprof_desktop.importers import content
+from smprof_desktop.importers.detect import detect
+from smprof_desktop.importers.document import TraceDocument
+from smprof_desktop.importers.facts import describe
+from smprof_desktop.importers.kineto import TraceImport
+from smprof_desktop.importers.placing import Placed, place_processes
+from smprof_desktop.progress import CancelCheck, Cancelled, Progress, never, silent
+
+VERSION = 1
+"""Of what the importers write: kept imports of another version are not used again."""
+
+READABLE = ("kineto", "chrome")
+_NOT_YET = {
+    "nsight": "an Nsight Systems database, which this version cannot read yet; open a PyTorch trace instead.",
+    "xplane": "a TensorFlow or JAX trace (XPlane), which this version cannot read yet; open a PyTorch trace instead.",
+    "profile": "a profile already; open it as it is.",
+}
+_IN_MEMORY_BYTES = 1 << 30
+"""Longer texts are written in segments on the way, which costs a merge."""
+_READ_SHARE, _EVENTS_SHARE = 0.2, 0.7
+_POLL_SECONDS = 0.1
+
+
+def import_traces(
+    paths: Sequence[Path], out: Path, progress: Progress = silent, cancelled: CancelCheck = never
+) -> Path:
+    """Make one profile of trace files, one process each, in the new or empty folder `out`; gives `out`.
+
+    Everything is written beside `out` and renamed at the end. Raises ProfileError; Cancelled once nothing half-written
+    is left.
+    """
+    if not paths:
+        raise ProfileError("There is no trace to import; name at least one file.")
+    for path in paths:
+        kind = detect(path)
+        if kind not in READABLE:
+            raise ProfileError(f"{path} is {_NOT_YET[kind]}")
+    _check_free(out)
+    work = out.with_name(f".{out.name}.{os.getpid()}.part")
+    try:
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir(parents=True)
+        parts = [work / f"part-{index}" for index in range(len(paths))]
+        _import_all(list(zip(paths, parts, [0] * len(paths), strict=True)), progress, cancelled)
+        manifests = [_manifest_of(part) for part in parts]
+        clock, shifts = common_clock([manifest.clock for manifest in manifests])
+        again = [index for index, shift in enumerate(shifts) if shift]
+        if again:
+            for index in again:
+                shutil.rmtree(parts[index])
+            _import_all([(paths[index], parts[index], shifts[index]) for index in again], progress, cancelled)
+            manifests = [_manifest_of(part) for part in parts]
+        if cancelled():
+            raise Cancelled
+        _assemble(parts, manifests, clock, work / "profile", _profile_name(paths))
+        _rename_into_place(work / "profile", out)
+    except OSError as error:
+        raise ProfileError(
+            f"The profile cannot be written to {out}: {error.strerror or error}; choose another folder."
+        ) from None
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    progress(1.0, "imported")
+    return out
+
+
+def import_file(
+    path: Path, out: Path, shift_ns: int = 0, advance: Callable[[float], None] = lambda share: None
+) -> None:
+    """Make a profile of one trace file, in this process. `shift_ns` is added to every time. Raises ProfileError."""
+    kind = detect(path)
+    read = content.read(path, lambda share: advance(share * _READ_SHARE))
+    manifest = Manifest(created_by=f"SMProf Desktop {metadata.version('smprof-desktop')}")
+    rows = None if len(read.data) < _IN_MEMORY_BYTES else SEGMENT_ROWS
+    writer = ProfileWriter(out, manifest, segment_rows=rows)
+    process = writer.process(Process(host="host", process="process"))
+    try:
+        document = TraceDocument(read.data, manifest.lose, read.cut)
+        trace = TraceImport(process, manifest.lose, shift_ns)
+        keys = trace.run(document, lambda share: advance(_READ_SHARE + share * _EVENTS_SHARE))
+    except ProfileError as error:
+        raise ProfileError(f"{path} cannot be imported: {error}") from None
+    # Its buffer is the largest thing in memory, and no longer needed.
+    del document, read
+    manifest.clock = describe(process.info, trace, keys, path.name)
+    with path.open("rb") as stream:
+        sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+    manifest.sources = [{"name": path.name, "bytes": path.stat().st_size, "sha256": sha256, "format": kind}]
+    writer.finish()
+    advance(1.0)
+
+
+def common_clock(clocks: Sequence[Clock]) -> tuple[Clock, list[int]]:
+    """One clock for several traces, and what to add to the times of each.
+
+    Where one has no known distance from Unix time, nothing can be aligned: times stay as recorded.
+    """
+    offsets = [clock.unix_offset_ns for clock in clocks]
+    known = [offset for offset in offsets if offset is not None]
+    if len(known) < len(offsets):
+        return Clock("relative", None), [0] * len(clocks)
+    # The latest: times then are the smallest, and all of them still fit.
+    reference = max(known)
+    kind = "unix" if reference == 0 else "relative"
+    return Clock(kind, reference), [offset - reference for offset in known]
+
+
+def _check_free(out: Path) -> None:
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ProfileError(f"{out} exists and is not an empty folder; choose another.")
+
+
+def _import_all(tasks: list[tuple[Path, Path, int]], progress: Progress, cancelled: CancelCheck) -> None:
+    """Run tasks (trace, folder, shift) in child processes, as many at once as there are CPUs."""
+    sizes = [max(path.stat().st_size, 1) for path, _out, _shift in tasks]
+    shares = [0.0] * len(tasks)
+    # The largest first: the smaller ones fill up the time beside it.
+    waiting = sorted(range(len(tasks)), key=lambda index: sizes[index])
+    workers = [_Worker() for _ in range(min(len(tasks), os.cpu_count() or 1))]
+    try:
+        while True:
+            for worker in workers:
+                if worker.task is None and waiting:
+                    worker.give(waiting.pop(), tasks)
+            busy = {worker.connection: worker for worker in workers if worker.task is not None}
+            if not busy:
+                return
+            for connection in wait(list(busy), _POLL_SECONDS):
+                assert isinstance(connection, Connection)
+                busy[connection].hear(tasks, shares)
+            if cancelled():
+                raise Cancelled
+            done = sum(share * size for share, size in zip(shares, sizes, strict=True)) / sum(sizes)
+            progress(done * 0.99, f"reading {len(tasks)} traces" if len(tasks) > 1 else f"reading {tasks[0][0].name}")
+    finally:
+        for worker in workers:
+            worker.stop()
+
+
+class _Worker:
+    """A child process that imports one file after the other, and the index of the one it is at."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.task: int | None = None
+        self.connection, theirs = context.Pipe()
+        self._process: SpawnProcess = context.Process(target=_work, args=(theirs,), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def give(self, index: int, tasks: list[tuple[Path, Path, int]]) -> None:
+        """Start a task."""
+        path, out, shift_ns = tasks[index]
+        self.task = index
+        try:
+            self.connection.send_bytes(json.dumps([os.fspath(path), os.fspath(out), shift_ns]).encode())
+        except OSError:
+            raise self._crashed(tasks) from None
+
+    def hear(self, tasks: list[tuple[Path, Path, int]], shares: list[float]) -> None:
+        """Take one message: a share done, the end, or an error, which is raised as ProfileError."""
+        assert self.task is not None
+        try:
+            message = json.loads(self.connection.recv_bytes())
+        except (EOFError, OSError):
+            raise self._crashed(tasks) from None
+        if isinstance(message, str):
+            raise ProfileError(message)
+        shares[self.task] = message
+        if message >= 1:
+            self.task = None
+
+    def stop(self) -> None:
+        """End the child: by itself where it waits, otherwise at once."""
+        self.connection.close()
+        if self.task is not None:
+            self._process.terminate()
+        self._process.join(2)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+        self._process.close()
+
+    def _crashed(self, tasks: list[tuple[Path, Path, int]]) -> ProfileError:
+        assert self.task is not None
+        self._process.join(2)
+        return ProfileError(
+            f"The import of {tasks[self.task][0]} ended unexpectedly (exit status {self._process.exitcode}), "
+            "perhaps for lack of memory; close other programs and try again."
+        )
+
+
+def _work(connection: Connection) -> None:
+    """What a child does: import what it is told until there is no more."""
+    # Ctrl-C reaches the whole group; the parent decides what becomes of the children.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Millions of events at once make no cycles; looking for them costs a tenth of the time.
+    gc.disable()
+    told = [0.0]
+
+    def advance(share: float) -> None:
+        if share - told[0] >= 0.01 and share < 1:
+            told[0] = share
+            connection.send_bytes(json.dumps(share).encode())
+
+    try:
+        while True:
+            path, out, shift_ns = json.loads(connection.recv_bytes())
+            told[0] = 0.0
+            answer: float | str = 1.0
+            try:
+                import_file(Path(path), Path(out), shift_ns, advance)
+            except ProfileError as error:
+                answer = str(error)
+            except MemoryError:
+                answer = f"{path} does not fit into memory; close other programs or record a shorter trace."
+            except BrokenPipeError:
+                return
+            except Exception as error:
+                answer = f"{path} cannot be imported ({type(error).__name__}: {error}); please report this fault."
+            connection.send_bytes(json.dumps(answer).encode())
+    except (EOFError, OSError):
+        return
+
+
+def _manifest_of(part: Path) -> Manifest:
+    return parse_manifest(json.loads((part / MANIFEST_NAME).read_bytes()))
+
+
+def _assemble(parts: Sequence[Path], manifests: Sequence[Manifest], clock: Clock, out: Path, name: str) -> None:
+    """Move the processes of the parts into one folder under one manifest."""
+    placed = [
+        Placed(manifest.processes[0], manifest.sources[0]["sha256"], manifest.sources[0]["name"])
+        for manifest in manifests
+    ]
+    order = place_processes(placed)
+    manifest = Manifest(name=name, created_by=manifests[0].created_by, clock=clock)
+    for trace in order:
+        index = next(position for position, candidate in enumerate(placed) if candidate is trace)
+        source = manifests[index]
+        process = trace.process
+        old, process.folder = process.folder, ""
+        process.folder = free_folder(process, {done.folder for done in manifest.processes})
+        (out / process.folder).parent.mkdir(parents=True, exist_ok=True)
+        os.replace(parts[index] / old, out / process.folder)
+        manifest.processes.append(process)
+        manifest.sources += source.sources
+        if process.host not in {host.name for host in manifest.hosts}:
+            manifest.hosts.append(Host(process.host))
+        for loss in source.losses:
+            where = f"{process.host}, process {process.process}"
+            manifest.lose(loss.kind, loss.count, f"{where}: {loss.detail}" if loss.detail else where)
+        manifest.lose("duplicate_process", int(bool(trace.renamed)), trace.renamed)
+    manifest.write(out)
+
+
+def _profile_name(paths: Sequence[Path]) -> str:
+    if len(paths) == 1:
+        return re.sub(r"(\.pt\.trace)?(\.json)?(\.gz)?$", "", paths[0].name) or paths[0].name
+    folders = {path.absolute().parent for path in paths}
+    return folders.pop().name if len(folders) == 1 else f"{len(paths)} traces"
+
+
+def _rename_into_place(folder: Path, out: Path) -> None:
+    _check_free(out)
+    if out.exists():
+        out.rmdir()
+    os.replace(folder, out)

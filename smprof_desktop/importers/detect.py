@@ -1,0 +1,114 @@
+"""What a file is, by its content and never by its name."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from pathlib import Path
+
+from smprof.profile.manifest import MANIFEST_NAME, ProfileError
+from smprof_desktop.importers import content
+from smprof_desktop.importers.kineto import KINETO_CATEGORIES
+
+HEAD_BYTES = 4 << 20
+
+_MAGICS: tuple[tuple[bytes, str, str], ...] = (
+    (b"version https://git-lfs", "a Git LFS pointer, not the file itself", "fetch it with `git lfs pull`"),
+    (b"\x89PNG", "a picture", "open the trace itself"),
+    (b"\xff\xd8\xff", "a picture", "open the trace itself"),
+    (b"GIF8", "a picture", "open the trace itself"),
+    (b"%PDF", "a PDF document", "open the trace itself"),
+    (b"PK\x03\x04", "a zip archive", "unpack it and open the trace in it"),
+    (b"\x28\xb5\x2f\xfd", "compressed with zstd", "unpack it with `zstd -d`"),
+    (b"\xfd7zXZ", "compressed with xz", "unpack it with `xz -d`"),
+    (b"BZh", "compressed with bzip2", "unpack it with `bzip2 -d`"),
+    (b"PAR1", "one table of a profile", "open the profile's folder, which holds manifest.json"),
+    (b"\x7fELF", "a program", "open the trace itself"),
+)
+_NSYS_REPORT = b"NVIDIA Tegra Profiler Report"
+_CATEGORY = re.compile(rb'"cat"\s*:\s*"([A-Za-z0-9_]{1,40})"')
+_KINETO_KEY = re.compile(rb'"(?:schemaVersion|deviceProperties|distributedInfo|baseTimeNanoseconds)"\s*:')
+_EVENT_FIELD = re.compile(rb'"ph"\s*:\s*"')
+_PLANE = re.compile(rb"/host:|/device:|#Chip|Task Environment")
+
+
+def detect(path: Path) -> str:
+    """What `path` is: "profile" (a folder), "kineto", "chrome" (other trace-event JSON), "nsight" or "xplane".
+
+    Raises ProfileError that says what it is otherwise and what to do.
+    """
+    try:
+        if path.is_dir():
+            if (path / MANIFEST_NAME).is_file():
+                return "profile"
+            raise ProfileError(f"{path} is a folder without {MANIFEST_NAME}; open a profile's folder or a trace file.")
+        head = content.head(path, HEAD_BYTES)
+    except FileNotFoundError:
+        raise ProfileError(f"{path} does not exist; check the path.") from None
+    except OSError as error:
+        raise ProfileError(f"{path} cannot be read: {error.strerror or error}; check its permissions.") from None
+    return kind_of_head(path, head)
+
+
+def kind_of_head(path: Path, head: bytes) -> str:
+    """`detect` for a file whose decompressed content begins with `head`."""
+    text = head.lstrip()
+    if not text:
+        raise ProfileError(f"{path} is empty; export the trace again.")
+    if head.startswith(b"SQLite format 3\0"):
+        return _database(path)
+    for magic, what, action in _MAGICS:
+        if head.startswith(magic):
+            raise ProfileError(f"{path} is {what}; {action}.")
+    if _NSYS_REPORT in head[:4096] or path.suffix in (".nsys-rep", ".qdrep"):
+        raise ProfileError(
+            f"{path} is an Nsight Systems report; export it with `nsys export --type sqlite` and open the database."
+        )
+    if text[:1] in (b"{", b"["):
+        return _json(path, text)
+    if text[:1] == b"<":
+        raise ProfileError(f"{path} is a web page, perhaps of a failed download; download the trace again.")
+    if head.startswith(b"\x80") and b"device_traces" in head:
+        raise ProfileError(f"{path} is a PyTorch memory snapshot; open a trace of torch.profiler instead.")
+    if head.startswith(b"\n") and _PLANE.search(head[: 1 << 20]):
+        return "xplane"
+    raise ProfileError(
+        f"{path} is no trace that SMProf Desktop knows; open a PyTorch trace (.json or .json.gz) or a profile."
+    )
+
+
+def _json(path: Path, text: bytes) -> str:
+    categories = {found[1].decode() for found in _CATEGORY.finditer(text)}
+    events = b'"traceEvents"' in text
+    if (events or text[:1] == b"[") and (categories & KINETO_CATEGORIES or (events and _KINETO_KEY.search(text))):
+        return "kineto"
+    if events or (text[:1] == b"[" and (_EVENT_FIELD.search(text) or text[1:].lstrip() == b"]")):
+        return "chrome"
+    if b'"nodes"' in text and b'"schema"' in text:
+        raise ProfileError(
+            f"{path} is a PyTorch execution trace, which has no times; open the trace of torch.profiler instead."
+        )
+    if b'"device_traces"' in text or (b'"segments"' in text and b'"total_size"' in text):
+        raise ProfileError(f"{path} is a PyTorch memory snapshot; open a trace of torch.profiler instead.")
+    if len(text) >= HEAD_BYTES // 2 and text[:1] == b"{":
+        # What a trace says about itself can be longer than the head; reading tells.
+        return "kineto"
+    raise ProfileError(
+        f'{path} is JSON without a "traceEvents" list; open the file that the profiler\'s trace export wrote.'
+    )
+
+
+def _database(path: Path) -> str:
+    try:
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+        try:
+            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise ProfileError(f"{path} is a damaged SQLite database ({error}); export it again.") from None
+    if "StringIds" in tables:
+        return "nsight"
+    raise ProfileError(
+        f"{path} is an SQLite database, but not of Nsight Systems; export with `nsys export --type sqlite`."
+    )

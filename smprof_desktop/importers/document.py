@@ -1,0 +1,298 @@
+"""A trace-event JSON text → its events, piece by piece, and what else it says; also where the text is damaged.
+
+A row start such as `{"ph":` cannot stand inside a well-formed JSON string, where its quotes would be escaped. So the
+text is cut at row starts, each piece is decoded strictly, and only a piece that fails is taken event by event.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from smprof.profile.manifest import ProfileError
+
+Lose = Callable[[str, int, str], None]
+
+PIECE_BYTES = 8 << 20
+_BEYOND_BYTES = 1 << 20
+_MOST_MARKS_OF_AN_EVENT = 8
+_BETWEEN = b", \t\r\n"
+_ABSENT = Raw()
+_ROW_START = re.compile(rb'[\[,]\s*(\{\s*"(?:ph|cat|name|pid|tid|ts|dur|args|id|bp|s|tts|tdur|cname|bind_id|sf)"\s*:)')
+_EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*')
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]]', re.DOTALL)
+_STRING_OR_REST = re.compile(rb'("(?:[^"\\]|\\.)*")|[^"]+', re.DOTALL)
+_CONTROL = re.compile(rb"[\x00-\x1f]")
+_NOT_A_NUMBER = re.compile(rb"(?<![\w.])[+-]?(?:nan|inf(?:inity)?)(?!\w)", re.IGNORECASE)
+_TRAILING_COMMA = re.compile(rb",(\s*[}\]])")
+_LIST_END = re.compile(rb"[\s,]*(?P<bracket>\])")
+_LIKELY_LIST_END = re.compile(rb'\}\s*(?P<bracket>\])\s*(?:,\s*"[^"]*"\s*:|\}\s*\Z)')
+_KEYS_WORTH_SAVING = ("baseTimeNanoseconds", "deviceProperties", "distributedInfo", "schemaVersion", "traceName")
+_TRAILING_AT = re.compile(r"trailing characters \(byte (\d+)\)")
+
+
+class Event(Struct, gc=False):
+    """One trace event as its text says: what is costly or delicate to decode is left raw, and empty where absent."""
+
+    ph: str = ""
+    cat: str = ""
+    name: Raw = _ABSENT
+    pid: int | str | None = None
+    tid: int | str | None = None
+    ts: Raw = _ABSENT
+    dur: Raw = _ABSENT
+    id: Raw = _ABSENT
+    args: Raw = _ABSENT
+
+
+_EVENTS = msgspec.json.Decoder(list[Event])
+_EVENT = msgspec.json.Decoder(Event)
+_FIELDS = msgspec.json.Decoder(dict[str, Raw])
+
+
+class TraceDocument:
+    """The events of one JSON text, and its other keys."""
+
+    def __init__(self, data: bytearray, lose: Lose, cut: str = "", piece_bytes: int = PIECE_BYTES) -> None:
+        """`cut`: why `data` ends early, where that is known. Raises ProfileError where there is no list of events."""
+        self._data = data
+        self._lose = lose
+        self._cut = cut
+        self._piece_bytes = piece_bytes
+        self._end: int | None = None
+        self._lost = 0
+        self._first_lost = 0
+        self._cut_event = False
+        opening = re.compile(rb"\s*").match(data)
+        first = opening.end() if opening else 0
+        self._bare = data[first : first + 1] == b"["
+        self._begin = first + 1 if self._bare else self._events_begin(first)
+
+    def pieces(self) -> Iterator[tuple[list[Event], float]]:
+        """The events in order, in lists, each with the share of the text that is read. Can be asked for again."""
+        at, self._end, self._lost, self._cut_event = self._begin, None, 0, False
+        while self._end is None and at < len(self._data):
+            stop = len(self._data)
+            if stop - at > self._piece_bytes * 5 // 4:
+                found = _ROW_START.search(self._data, at + self._piece_bytes)
+                stop = found.start(1) if found else stop
+            events, next_at = self._piece(at, stop)
+            if events:
+                yield events, next_at / len(self._data)
+            at = next_at
+
+    def finish(self) -> dict[str, Any]:
+        """The other top-level keys, once the pieces were read; counts what was lost on the way."""
+        keys = self._other_keys()
+        if self._lost:
+            self._lose("unreadable_record", self._lost, f"the first at byte {self._first_lost} of the JSON text")
+        if self._cut:
+            self._lose("truncated_source", 1, self._cut)
+        elif self._end is None and (self._cut_event or not self._bare):
+            # The format lets a bare list end without its bracket.
+            self._lose(
+                "truncated_source", 1, f"the JSON text ends at byte {len(self._data)}, inside the list of events"
+            )
+        return keys
+
+    def _events_begin(self, first: int) -> int:
+        if self._data[first : first + 1] != b"{":
+            raise ProfileError("it is not JSON; export the trace again.")
+        found = _EVENTS_KEY.search(self._data)
+        if found is None:
+            raise ProfileError('it has no "traceEvents" list; open the file that the profiler\'s trace export wrote.')
+        if self._data[found.end() : found.end() + 1] != b"[":
+            raise ProfileError('its "traceEvents" is not a list; export the trace again.')
+        return found.end() + 1
+
+    def _piece(self, at: int, stop: int) -> tuple[list[Event], int]:
+        """Events that start in [at, stop), and where the next piece starts."""
+        end = stop
+        while end > at and self._data[end - 1] in _BETWEEN:
+            end -= 1
+        with memoryview(self._data) as data:
+            text = b"".join((b"[", data[at:end], b"]"))
+        try:
+            return _EVENTS.decode(text), stop
+        except (msgspec.DecodeError, RecursionError) as error:
+            trailing = _TRAILING_AT.search(str(error))
+        # The list ends in this piece: the decoder says where something follows it.
+        for limit in (int(trailing[1]) - 1, int(trailing[1])) if trailing else ():
+            close = text.rfind(b"]", 0, limit)
+            try:
+                events = _EVENTS.decode(text[: close + 1])
+            except (msgspec.DecodeError, RecursionError):
+                continue
+            self._end = at + close - 1
+            return events, self._end
+        return self._event_by_event(at, stop)
+
+    def _event_by_event(self, at: int, stop: int) -> tuple[list[Event], int]:
+        data, events = self._data, []
+        reach = min(len(data), stop + _BEYOND_BYTES)
+        found = (match.start(1) for match in _ROW_START.finditer(data, max(at - 1, 0), reach))
+        marks = [at, *(mark for mark in found if mark > at), reach]
+        index = 0
+        while index + 1 < len(marks) and marks[index] < stop:
+            event, used = self._one(marks, index)
+            if event is not None:
+                events.append(event)
+            index += used
+            if self._end is not None:
+                return events, self._end
+        return events, marks[index]
+
+    def _one(self, marks: list[int], index: int) -> tuple[Event | None, int]:
+        """The event at a mark, and how many marks it takes: more than one where a row start stands inside it."""
+        begin = marks[index]
+        for used in range(1, min(_MOST_MARKS_OF_AN_EVENT, len(marks) - index)):
+            text = bytes(self._data[begin : marks[index + used]])
+            event = _decode(text.rstrip(_BETWEEN))
+            if event is not None:
+                return event, used
+            size = _object_end(text)
+            if size is None:
+                continue
+            event = _decode(text[:size])
+            if event is None:
+                break
+            self._note_end(text, size, begin)
+            return event, used
+        self._note_lost(bytes(self._data[begin : marks[index + 1]]), begin)
+        return None, 1
+
+    def _note_end(self, text: bytes, size: int, begin: int) -> None:
+        """What stands behind an event: the end of the list, or something that is no event."""
+        closing = _LIST_END.match(text, size)
+        if closing is not None:
+            self._end = begin + closing.end() - 1
+        elif text[size:].strip(_BETWEEN):
+            self._count_lost(text[size:], begin + size)
+
+    def _note_lost(self, text: bytes, begin: int) -> None:
+        """A stretch without a readable event: the end of the list, the cut of the text, or damage."""
+        closing = _LIST_END.match(text) or _LIKELY_LIST_END.search(text)
+        if closing is not None:
+            self._end = begin + closing.end("bracket") - 1
+            text = text[: closing.start("bracket")]
+        elif begin + len(text) == len(self._data) and _object_end(text) is None:
+            self._cut_event = bool(text.strip(_BETWEEN))
+            return
+        if text.strip(_BETWEEN):
+            self._count_lost(text, begin)
+
+    def _count_lost(self, text: bytes, at: int) -> None:
+        if not self._lost:
+            self._first_lost = at
+        self._lost += max(1, text.count(b'"ph"'))
+
+    def _other_keys(self) -> dict[str, Any]:
+        head = b"[" if self._bare else bytes(self._data[: self._begin])
+        tail = (b"]" if self._bare else b"]}") if self._end is None else bytes(self._data[self._end :])
+        text = (head + tail).decode(errors="replace")
+        try:
+            document, used = json.JSONDecoder(strict=False).raw_decode(text, len(text) - len(text.lstrip()))
+        except (ValueError, RecursionError):
+            self._lose("unreadable_record", 1, "what the trace says about itself beside its events")
+            document = {key: value for key in _KEYS_WORTH_SAVING if (value := _saved(text, key)) is not None}
+            used = len(text)
+        behind = text[used:].encode()
+        if behind.strip():
+            at = len(self._data) - len(behind)
+            self._lose(
+                "unreadable_record", max(1, behind.count(b'"ph"')), f"what follows the JSON document, from byte {at}"
+            )
+        keys: dict[str, Any] = _finite(document) if isinstance(document, dict) else {}
+        keys.pop("traceEvents", None)
+        return keys
+
+
+def _decode(text: bytes) -> Event | None:
+    """The event of one JSON object, mended where that loses nothing; None where it cannot be read."""
+    for candidate in (text, None):
+        try:
+            mended = _mended(text) if candidate is None else candidate
+            return _EVENT.decode(mended)
+        except msgspec.ValidationError:
+            return _with_odd_types(mended)
+        except (msgspec.DecodeError, RecursionError):
+            continue
+    return None
+
+
+def _with_odd_types(text: bytes) -> Event | None:
+    """An event some of whose fields are of unusual types, such as a pid that is a float: kept as their text."""
+    try:
+        fields = _FIELDS.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    event = Event()
+    for key in ("name", "ts", "dur", "id", "args"):
+        setattr(event, key, fields.get(key, _ABSENT))
+    for key in ("ph", "cat", "pid", "tid"):
+        text_of_field = bytes(fields.get(key, b"null"))
+        try:
+            value = msgspec.json.decode(text_of_field)
+        except msgspec.DecodeError:
+            value = text_of_field.decode(errors="replace")
+        if key in ("ph", "cat"):
+            setattr(
+                event,
+                key,
+                value if isinstance(value, str) else "" if value is None else text_of_field.decode(errors="replace"),
+            )
+        elif isinstance(value, float) and value.is_integer():
+            setattr(event, key, int(value))
+        elif value is None or (isinstance(value, (int, str)) and not isinstance(value, bool)):
+            setattr(event, key, value)
+        else:
+            setattr(event, key, text_of_field.decode(errors="replace"))
+    return event
+
+
+def _mended(text: bytes) -> bytes:
+    """JSON text with raw control characters in strings escaped, NaN and Infinity null, and trailing commas dropped."""
+
+    def mend(part: re.Match[bytes]) -> bytes:
+        if part[1] is not None:
+            return _CONTROL.sub(lambda control: b"\\u%04x" % control[0][0], part[1])
+        return _TRAILING_COMMA.sub(rb"\1", _NOT_A_NUMBER.sub(b"null", part[0]))
+
+    return _STRING_OR_REST.sub(mend, text)
+
+
+def _object_end(text: bytes) -> int | None:
+    """Where the JSON object that `text` starts with ends; None where it does not end in it."""
+    depth = 0
+    for token in _TOKEN.finditer(text):
+        if token[0] in (b"{", b"["):
+            depth += 1
+        elif token[0] in (b"}", b"]"):
+            depth -= 1
+            if depth <= 0:
+                return token.end() if depth == 0 else None
+    return None
+
+
+def _saved(text: str, key: str) -> Any:
+    """The value of a key in JSON text that does not parse as a whole."""
+    found = re.search(rf'"{key}"\s*:\s*', text)
+    try:
+        return json.JSONDecoder(strict=False).raw_decode(text, found.end())[0] if found else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _finite(value: Any) -> Any:
+    """The value with NaN and infinities as None: they have no place in JSON."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list) else value
