@@ -55,7 +55,7 @@ COLOURS = (
 IDLE_COLOUR = "#8893a0"
 NO_BREAK_SPACE = "\u00a0"
 _PIXELS_PER_ROW = 6
-_SHORT_LEGEND, _SMALL_RING_PX, _LARGE_RING_PX = 6, 140, 200
+_SHORT_LEGEND, _SMALL_RING_PX, _LARGE_RING_PX = 6, 125, 200
 """Rows up to which a legend leaves the ring small: what is left of the width belongs to the names."""
 
 
@@ -196,7 +196,7 @@ class Ring(QWidget):
         self._centre = ""
         self._chosen = -1
         self.setMouseTracking(True)
-        self.setMinimumSize(110, 110)
+        self.setMinimumSize(100, 100)
 
     def show_values(self, values: Sequence[int], colours: list[QColor], tips: list[str], centre: str) -> None:
         """Draw these; `centre` is written in the hole."""
@@ -297,7 +297,7 @@ class PieChart(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         is_long = len(pie.shares) > _SHORT_LEGEND
         self.ring.setMaximumWidth(_LARGE_RING_PX if is_long else _SMALL_RING_PX)
-        self.ring.setMinimumWidth(160 if is_long else 110)
+        self.ring.setMinimumWidth(160 if is_long else 100)
         layout.addWidget(self.ring, 2)
         layout.addWidget(self.legend, 5, Qt.AlignmentFlag.AlignVCenter)
         self.legend.setMinimumHeight(min(self.legend.wanted_height_px(), 330))

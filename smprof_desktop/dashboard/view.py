@@ -20,7 +20,7 @@ from smprof_desktop.tasks import Tasks
 
 SIXTHS = 6
 WIDE_PX = 900
-"""From this width on, panels stand side by side as their table says; below, each takes twice its share."""
+"""From this width on, panels stand side by side as their table says; below, each takes half a line or all of it."""
 NARROW_PX = 620
 """Below, each panel has a line of its own."""
 
@@ -135,7 +135,7 @@ class DashboardView(QScrollArea):
         outer.addLayout(self._grid)
         outer.addStretch()
         self.setWidget(body)
-        self._factor = 0
+        self._abreast = 0
         self._lay_out()
         session.profile_changed.connect(self.refresh)
         self.refresh()
@@ -172,13 +172,13 @@ class DashboardView(QScrollArea):
     def _lay_out(self) -> None:
         """Place the cards from left to right in lines of six sixths; the last of a line takes what is left."""
         width_px = self.viewport().width()
-        factor = 1 if width_px >= WIDE_PX else 2 if width_px >= NARROW_PX else SIXTHS
-        if factor == self._factor:
+        abreast = 3 if width_px >= WIDE_PX else 2 if width_px >= NARROW_PX else 1
+        if abreast == self._abreast:
             return
-        self._factor = factor
+        self._abreast = abreast
         lines: list[list[tuple[Card, int]]] = [[]]
         for card in self.cards:
-            span = min(SIXTHS, card.panel.width * factor)
+            span = _span(card.panel.width, abreast)
             if sum(spans for _, spans in lines[-1]) + span > SIXTHS:
                 lines.append([])
             lines[-1].append((card, span))
@@ -194,6 +194,13 @@ class DashboardView(QScrollArea):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._lay_out()
+
+
+def _span(width: int, abreast: int) -> int:
+    """Sixths of a line for a panel of that width where at most `abreast` of the narrowest stand side by side."""
+    if abreast == 2:
+        return SIXTHS // 2 if width * 3 <= SIXTHS else SIXTHS
+    return width if abreast == 3 else SIXTHS
 
 
 def _work_out(panel: Panel, scope: Scope, _progress: Progress, _cancelled: CancelCheck) -> Figure:

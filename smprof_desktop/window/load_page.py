@@ -180,12 +180,10 @@ class LoadPage(QWidget):
             self._show_recent()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter loads the chosen recent entry, Delete forgets it."""
+        """Delete forgets the chosen recent entry."""
         item = self._recent.currentItem() if self._recent.hasFocus() else None
         if item is not None and event.key() == Qt.Key.Key_Delete:
             self._settings.remove_recent(tuple(item.data(_TARGETS)))
-        elif item is not None and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self.load_asked.emit(tuple(item.data(_TARGETS)))
         else:
             super().keyPressEvent(event)
 

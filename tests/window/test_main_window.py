@@ -261,10 +261,10 @@ def test_the_loaded_profile_section(window: MainWindow, load: Callable[[], None]
 
 
 def test_the_geometry_is_kept(window: MainWindow, settings: Settings) -> None:
-    window.resize(900, 640)
+    window.resize(700, 500)
     window.close()
     other = MainWindow(window.session, window.tasks, settings, window._open_targets)
-    assert (other.width(), other.height()) == (900, 640)
+    assert (other.width(), other.height()) == (700, 500)
     other.deleteLater()
 
 

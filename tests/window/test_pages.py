@@ -71,7 +71,7 @@ def test_every_loss_is_listed_with_its_meaning(qtbot: QtBot, session: Session) -
     page = InformationPage(session)
     qtbot.addWidget(page)
     cells = [row for table in page.findChildren(CopyTable) for row in rows(table)]
-    assert ["gap_value", "2", "where it was", LOSS_KINDS["gap_value"]] in cells
+    assert ["gap_value", "2", "algo-1, process 0: where it was", LOSS_KINDS["gap_value"]] in cells
     assert all(any(row[0] == loss.kind for row in cells) for loss in session.profile.losses)  # type: ignore[union-attr]
 
 
