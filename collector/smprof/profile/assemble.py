@@ -6,6 +6,7 @@ Input rows carry ids of their own; in the output `id` is the position, and `args
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -195,7 +196,7 @@ def _lanes_of(tables: Mapping[str, Columns]) -> tuple[Columns, Columns]:
         table = tables[name]
         start, duration = table["start_ns"], table["duration_ns"]
         bounds = group_bounds(*(table[key] for key in LANE_KEYS[name])).tolist() if len(start) else []
-        for begin, end in zip(bounds[:-1], bounds[1:], strict=True):
+        for begin, end in pairwise(bounds):
             rows.append({"table": name, "begin_row": begin, "end_row": end, **_lane_row(name, table, begin, end)})
             for step in ladder_of(start[begin:end], duration[begin:end]):
                 steps.append((len(rows) - 1, step, begin))
@@ -221,11 +222,12 @@ def _lanes_of(tables: Mapping[str, Columns]) -> tuple[Columns, Columns]:
 
 def _lane_row(name: str, table: Columns, begin: int, end: int) -> dict[str, Any]:
     start, duration = table["start_ns"][begin:end], table["duration_ns"][begin:end]
-    kind = {"device": "", "host": "kind", "annotation": "side"}[name]
-    row: dict[str, Any] = {
-        "kind": {"host": HOST_KINDS, "annotation": SIDES}[name][int(table[kind][begin])]
-        if kind
-        else _mixed(table, begin, end),
+    if name == "device":
+        kind = _kind_of_stream(table, begin, end)
+    else:
+        kind = HOST_KINDS[table["kind"][begin]] if name == "host" else SIDES[table["side"][begin]]
+    return {
+        "kind": kind,
         "begin_ns": int(start[0]),
         # Within a row slices do not overlap, so the last one ends last.
         "end_ns": int(start[-1] + duration[-1]),
@@ -235,10 +237,9 @@ def _lane_row(name: str, table: Columns, begin: int, end: int) -> dict[str, Any]
         "stream": int(table["stream"][begin]),
         "thread": int(table["thread"][begin]) if name != "device" else NONE,
     }
-    return row
 
 
-def _mixed(table: Columns, begin: int, end: int) -> str:
+def _kind_of_stream(table: Columns, begin: int, end: int) -> str:
     """The kind of a stream's slices where they share one, else "mixed"."""
     kinds = np.unique(table["kind"][begin:end])
     return DEVICE_KINDS[int(kinds[0])] if len(kinds) == 1 else "mixed"

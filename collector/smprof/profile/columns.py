@@ -34,7 +34,8 @@ def dtype_of(column: Column) -> np.dtype[Any]:
     """The numpy type of a column that is not text."""
     if column.choices:
         return np.dtype(np.int8)
-    return np.dtype(column.type.to_pandas_dtype())
+    kind: np.dtype[Any] = np.dtype(column.type.to_pandas_dtype())
+    return kind
 
 
 def length_of(columns: Mapping[str, Any]) -> int:

@@ -74,7 +74,8 @@ def _covered_before(start_ns: I64, duration_ns: I64, bins: I64, level: int) -> I
     index = np.searchsorted(start_ns, edge, "left") - 1
     at = np.maximum(index, 0)
     part = np.minimum(edge - start_ns[at], duration_ns[at])
-    return np.where(index >= 0, total[at] + np.maximum(part, 0), 0)
+    covered: I64 = np.where(index >= 0, total[at] + np.maximum(part, 0), 0)
+    return covered
 
 
 def _first_greatest(values: I64, low: I64, high: I64) -> I64:
@@ -88,7 +89,8 @@ def _first_greatest(values: I64, low: I64, high: I64) -> I64:
     hits = np.flatnonzero(taken == best[owner])
     hit_owner = owner[hits]
     keep = np.concatenate(([True], hit_owner[1:] != hit_owner[:-1])) if len(hits) else np.zeros(0, bool)
-    return position[hits[keep]]
+    first: I64 = position[hits[keep]]
+    return first
 
 
 def coarser(columns: Columns, level: int, duration_ns: I64) -> Columns:

@@ -188,7 +188,8 @@ def parse_manifest(document: Any) -> Manifest:
     for process in manifest.processes:
         if not _FOLDER.fullmatch(process.folder) or ".." in process.folder.split("/") or process.folder in seen:
             raise ProfileError(
-                f"manifest.json is damaged: the folder {process.folder[:60]!r} of a process is not allowed; load the profile again."
+                f"manifest.json is damaged: the folder {process.folder[:60]!r} of a process is not allowed; "
+                "load the profile again."
             )
         seen.add(process.folder)
         for window in process.windows_ns:

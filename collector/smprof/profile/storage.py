@@ -12,6 +12,7 @@ import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +28,6 @@ JOURNAL_NAME = "journal.jsonl"
 ROW_GROUP_ROWS = 250_000
 MAX_JOURNAL_BYTES = 64 << 20
 _FILE = re.compile(r"([a-z_]{1,20})-(\d{6,9})(?:-(\d{6,9}))?\.parquet")
-
-_DICTIONARY_COLUMNS = {
-    "names": [],
-    "shapes": [],
-    "args": ["table", "key", "text"],
-}
-_PLAIN = {pa.float64(): "BYTE_STREAM_SPLIT"}
 
 
 @dataclass(frozen=True)
@@ -106,7 +100,8 @@ def encode(table: str, columns: Mapping[str, Any], row_group_rows: int = ROW_GRO
     ) as writer:
         for begin, end in _row_groups(columns, rows, row_group_rows):
             writer.write_table(cols.to_arrow(table, columns, begin, end), row_group_size=max(end - begin, 1))
-    return sink.getvalue().to_pybytes()
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
 
 
 def _encodings(table: str, columns: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
@@ -143,11 +138,7 @@ def _row_groups(columns: Mapping[str, Any], rows: int, size: int) -> list[tuple[
         edges = [0, *(np.flatnonzero(kinds[1:] != kinds[:-1]) + 1).tolist(), rows]
         if len(edges) > 64:
             edges = [0, rows]
-    return [
-        (begin, min(begin + size, last))
-        for first, last in zip(edges[:-1], edges[1:], strict=True)
-        for begin in range(first, last, size)
-    ]
+    return [(begin, min(begin + size, last)) for first, last in pairwise(edges) for begin in range(first, last, size)]
 
 
 def write_table(folder: Path, name: str, columns: Mapping[str, Any]) -> JournalLine:
