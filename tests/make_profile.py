@@ -32,9 +32,18 @@ from smprof.profile.schema import DEVICE_KINDS, HOST_KINDS
 from smprof.profile.writer import ProcessWriter, ProfileWriter
 
 _COLUMNS = {
-    "corr": "correlation", "external": "external_id", "sequence": "sequence", "forward": "forward_thread",
-    "context": "context", "graph": "graph", "node": "graph_node", "bytes": "bytes", "copy": "copy_kind",
-    "device": "device", "cpu": "cpu", "source": "source",
+    "corr": "correlation",
+    "external": "external_id",
+    "sequence": "sequence",
+    "forward": "forward_thread",
+    "context": "context",
+    "graph": "graph",
+    "node": "graph_node",
+    "bytes": "bytes",
+    "copy": "copy_kind",
+    "device": "device",
+    "cpu": "cpu",
+    "source": "source",
 }
 _SHAPE = {"grid", "block", "registers", "shared"}
 
@@ -90,7 +99,7 @@ class _Text:
             self._slice(what, words, options)
 
     def _slice(self, what: str, words: list[str], options: dict[str, str]) -> None:
-        where, when, name = words
+        where, when, name = words[0], words[1], " ".join(words[2:])
         start_ns, _, duration_ns = when.rpartition("+")
         row: dict[str, Any] = {"start_ns": int(start_ns), "duration_ns": int(duration_ns), **_numbers(options)}
         if "/" in where:
@@ -144,7 +153,9 @@ class _Text:
             host=self._host,
             process=name,
             pid=int(options["pid"]) if "pid" in options else None,
-            rank=int(name) if name.isdigit() and "pid" not in options else None,
+            rank=int(options.get("rank", name))
+            if "rank" in options or (name.isdigit() and "pid" not in options)
+            else None,
             windows_ns=[[int(edge) for edge in window.split(":")] for window in windows.split(",") if window],
         )
         self._process = self._writer.process(info)
@@ -157,7 +168,7 @@ class _Text:
 
 
 def _is_option(word: str) -> bool:
-    return word.partition("=")[0] in _COLUMNS.keys() | _SHAPE | {"pid", "window", "windows"} and "=" in word
+    return word.partition("=")[0] in _COLUMNS.keys() | _SHAPE | {"pid", "rank", "window", "windows"} and "=" in word
 
 
 def _options(words: list[str]) -> dict[str, str]:

@@ -92,16 +92,16 @@ aten::linear      1      100 ns      50 ns  100 ns
 aten::mm          2      100 ns     100 ns  160 ns
 
 Losses – What was recorded or read and is not shown, or is not whole.
-Kind                                                                      Count
-gap_value: algo-1, process 0: counter gpu utilization                         1
-unlinked_execution: no correlation id was recorded                            1
-unlinked_execution: no API call with its correlation id was recorded          1
+Kind                                                                  Count
+gap_value: algo-1, process 0: counter gpu utilization                     1
+unlinked_execution: no correlation id was recorded                        1
+unlinked_execution: no API call with its correlation id was recorded      1
 """
 
 
-@pytest.fixture
-def step(tmp_path: Path) -> Profile:
-    return make_profile(tmp_path / "step", STEP)
+@pytest.fixture(scope="module")
+def step(tmp_path_factory: pytest.TempPathFactory) -> Profile:
+    return make_profile(tmp_path_factory.mktemp("step") / "p", STEP)
 
 
 def keep_invariants(figures: dict[str, Any]) -> None:

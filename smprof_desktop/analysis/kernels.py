@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smprof.profile.reader import LOST_NAME
 from smprof.profile.schema import COPY_KINDS, DEVICE_KINDS
 from smprof_desktop.analysis.executions import Part
 from smprof_desktop.analysis.statistics import Totals, divide, exact_sum, grouped, sums
@@ -51,7 +52,7 @@ class CopyTotal:
 
 
 def by_name(name_ids: NDArray[Any], durations_ns: NDArray[Any], texts: list[str]) -> list[NamedTotal]:
-    """One total for each name that occurs; ids of the same text are one name, ids outside `texts` are `(unknown)`."""
+    """One total for each name that occurs; ids of the same text are one name, ids outside `texts` are "(name lost)"."""
     name_ids = np.where((name_ids >= 0) & (name_ids < len(texts)), name_ids, len(texts))
     return _named(grouped(name_ids, durations_ns, len(texts) + 1), np.arange(len(texts) + 1), texts)
 
@@ -110,7 +111,7 @@ def _named(totals: Totals, name_ids: NDArray[Any], texts: list[str]) -> list[Nam
     rows = []
     for group in np.flatnonzero(totals.count).tolist():
         name_id = int(name_ids[group])
-        name = texts[name_id] if 0 <= name_id < len(texts) else "(unknown)"
+        name = texts[name_id] if 0 <= name_id < len(texts) else LOST_NAME
         columns = (totals.count, totals.total, totals.least, totals.greatest)
         rows.append(NamedTotal(name, *(int(column[group]) for column in columns)))
     return merged(rows)

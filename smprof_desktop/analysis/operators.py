@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smprof.profile.layout import nesting
+from smprof.profile.reader import LOST_NAME
 from smprof.profile.schema import HOST_KINDS
 from smprof_desktop.analysis.executions import Columns, Part, blocks
 from smprof_desktop.analysis.intervals import Int64s
@@ -118,7 +119,7 @@ def totals(host: Part, device: Part, launch: NDArray[Any], texts: list[str]) -> 
     device_total_ns = sums(groups[outermost], device_ns[outermost], size)
     return merged(
         OperatorTotal(
-            texts[group] if group < len(texts) else "(unknown)",
+            texts[group] if group < len(texts) else LOST_NAME,
             int(counts[group]), int(host_total_ns[group]), int(host_self_ns[group]), int(device_total_ns[group]),
         )
         for group in np.flatnonzero((counts > 0) | (device_total_ns > 0)).tolist()

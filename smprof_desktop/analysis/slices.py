@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smprof.profile.reader import LOST_NAME
 from smprof.profile.schema import ANNOTATION_SOURCES, COPY_KINDS, DEVICE_KINDS, HOST_KINDS, NONE, SIDES, SLICE_TABLES
 from smprof_desktop.analysis.launches import executions_of, launch_of
 from smprof_desktop.analysis.quantities import exact_time_text, size_text, time_text
@@ -85,7 +87,7 @@ def find(profile: Profile, text: str) -> SliceRef | None:
 
 
 def name_of(process: ProcessProfile, table: str, row: int) -> str:
-    """The full name of a slice; `(unknown)` where it could not be read."""
+    """The full name of a slice; "(name lost)" where it could not be read."""
     columns = process.table(table)
     if table == "device":
         names = process.table("shapes")["name_id"]
@@ -93,7 +95,7 @@ def name_of(process: ProcessProfile, table: str, row: int) -> str:
         name_id = int(names[shape_id]) if 0 <= shape_id < len(names) else NONE
     else:
         name_id = int(columns["name_id"][row])
-    return process.names.text(name_id) if 0 <= name_id < len(process.names) else "(unknown)"
+    return process.names.text(name_id) if 0 <= name_id < len(process.names) else LOST_NAME
 
 
 def describe(profile: Profile, ref: SliceRef) -> tuple[Section, ...]:
@@ -109,7 +111,7 @@ def describe(profile: Profile, ref: SliceRef) -> tuple[Section, ...]:
     sections.append(_chain(process, ref))
     arguments = _Rows("Arguments")
     for key, value in process.args_of(ref.table, ref.row).items():
-        arguments.add(key, value if isinstance(value, str) else str(value))
+        arguments.add(key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
     sections.append(arguments.section())
     return tuple(section for section in sections if section.rows)
 

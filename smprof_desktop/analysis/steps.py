@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smprof.profile.reader import LOST_NAME
 from smprof.profile.schema import HOST_KINDS, SIDES
 from smprof_desktop.analysis.causes import Operators, causing_threads
 from smprof_desktop.analysis.executions import Columns, Part, blocks
@@ -127,7 +128,7 @@ def totals(annotations: Part, on_gpu: OnGpu, texts: list[str]) -> list[Annotatio
     for first, behind in blocks(name_ids[order]):
         rows = order[first:behind]
         name_id = int(name_ids[rows[0]])
-        total = AnnotationTotal(texts[name_id] if 0 <= name_id < len(texts) else "(unknown)", durations_ns[rows])
+        total = AnnotationTotal(texts[name_id] if 0 <= name_id < len(texts) else LOST_NAME, durations_ns[rows])
         if on_gpu.launched[rows].any():
             total.gpu_busy_ns, total.gpu_span_ns = exact_sum(on_gpu.busy_ns[rows]), exact_sum(on_gpu.span_ns[rows])
         found.append(total)

@@ -61,7 +61,7 @@ Operator: aten::mm -> host
 Launch: cudaLaunchKernel -> host
 Kernel: gemm<float>
 [Arguments]
-Input Dims: [[2,3]]
+Input Dims: [[2, 3]]
 queued: 12
 """
 
