@@ -24,7 +24,9 @@ def colour_of(name: str) -> int:
 
 
 def oklch(lightness: float, chroma: float, hue: float) -> Rgb:
-    """sRGB of an OKLCH colour, clipped to the gamut (B. Ottosson, "A perceptual color space for image processing", 2020).
+    """sRGB of an OKLCH colour, clipped to the gamut.
+
+    Source: B. Ottosson, "A perceptual color space for image processing", 2020.
 
     Equal lightness there looks equally bright, which is what keeps a dense timeline calm and labels readable.
     """

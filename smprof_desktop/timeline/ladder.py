@@ -116,7 +116,7 @@ class Ladder:
         return end - begin
 
     def rows_in(self, lane_row: int, begin_ns: int, end_ns: int) -> tuple[int, int]:
-        """Positions [begin, end) of the slices that touch [begin_ns, end_ns); one of no length touches where it stands."""
+        """Positions [begin, end) of the slices that touch [begin_ns, end_ns); one of no length touches its start."""
         first, last = int(self._begin_row[lane_row]), int(self._end_row[lane_row])
         if end_ns <= int(self._begin_ns[lane_row]) or begin_ns > int(self._end_ns[lane_row]) or first == last:
             return first, first
@@ -229,7 +229,7 @@ class Ladder:
         return Busy(bin_level, first_bin, capped)
 
     def neighbour(self, process: int, lane_rows: Sequence[int], ref: SliceRef, step: int) -> SliceRef | None:
-        """The slice of the lane rows that starts next after `ref` (`step` 1) or last before it (-1); None at the ends."""
+        """The slice that starts next after `ref` (`step` 1) or last before it (-1); None at the ends."""
         start = int(self._process.table(ref.table)["start_ns"][ref.row])
         best: tuple[int, SliceRef] | None = None
         for lane_row in lane_rows:
@@ -247,7 +247,7 @@ class Ladder:
         return best[1] if best else None
 
     def _are_few(self, lane_rows: Sequence[int], begin_ns: int, end_ns: int, bin_level: int, few: int) -> bool:
-        """Whether at most `few` slices touch the window. Asks stored columns first, so that no long column is read for it."""
+        """Whether at most `few` slices touch the window. Stored columns are asked first: no long column is read."""
         seen = 0
         for lane_row in lane_rows:
             step = self._step(lane_row, bin_level)
@@ -262,7 +262,7 @@ class Ladder:
         return True
 
     def _step(self, lane_row: int, bin_level: int) -> tuple[int, int, int] | None:
-        """The coarsest stored level that is not coarser than `bin_level`, as (level, begin, end) in the ladder table."""
+        """The coarsest stored level up to `bin_level`, as (level, begin, end) in the ladder table."""
         best = None
         for step in self._levels.get(lane_row, ()):
             if step[0] <= bin_level and (best is None or step[0] > best[0]):
@@ -309,7 +309,7 @@ class Ladder:
 
 
 def columns_in(start_ns: I64, duration_ns: I64, first_bin: int, last_bin: int, level: int) -> tuple[I64, I64, I64]:
-    """(bin, busy_ns, longest) of the touched bins in [first_bin, last_bin], from slices that are sorted and do not overlap.
+    """(bin, busy_ns, longest) of the touched bins in [first_bin, last_bin]; slices are sorted and do not overlap.
 
     The cost is the slices' and the bins' number; a slice may be longer than the window by any factor.
     """
@@ -341,7 +341,7 @@ def columns_in(start_ns: I64, duration_ns: I64, first_bin: int, last_bin: int, l
 
 
 def _covered_before(start_ns: I64, end_ns: I64, edges: I64) -> I64:
-    """Time covered before each edge, in ns from an arbitrary origin, by intervals that are sorted and do not overlap."""
+    """Time covered before each edge by sorted intervals that do not overlap, in ns from an arbitrary origin."""
     if len(start_ns) == 0:
         return np.zeros(len(edges), np.int64)
     total = np.concatenate(([0], np.cumsum(end_ns - start_ns)))

@@ -56,8 +56,8 @@ class CounterRange:
 class Lane:
     """A node of the tree.
 
-    `key` is stable from one opening of the profile to the next. `kind` is one of GROUPS; of SLICE_LANES (rows of slices;
-    marks are annotations that a recorder projected onto a device, sync are synchronisation records); or of CURVES.
+    `key` is stable from one opening of the profile to the next. `kind` is one of GROUPS, of SLICE_LANES (marks:
+    annotations that a recorder projected onto a device; sync: synchronisation records) or of CURVES.
     The lane's busy share, its density while collapsed and its curve are the mean over `busy` of each source's share.
     """
 
@@ -114,7 +114,7 @@ class LaneTree:
         return shown
 
     def place(self, ref: SliceRef) -> tuple[str, int] | None:
-        """The lane (its key) and the index of the drawn row in which a slice stands; None where there is no such slice."""
+        """Key of the lane and index of the drawn row in which a slice stands; None where there is no such slice."""
         span = self.spans.get((ref.process, ref.table))
         if span is None:
             return None
@@ -133,7 +133,7 @@ class LaneTree:
         return found
 
     def default_expanded(self) -> frozenset[str]:
-        """What is open at first: every group; of many processes only the first one's lanes, the rest down to their devices."""
+        """What is open at first: every group down to the streams; host threads only of the first of many processes."""
         processes = [lane for lane in self.walk() if lane.kind == "process"]
         opened = {lane.key for lane in self.walk() if lane.kind in ("host", "gpus", "process", "device", "stream")}
         for process in processes if len(processes) <= 2 else processes[:1]:
@@ -219,7 +219,7 @@ _Counters = dict[tuple[int, str], dict[int, list[CounterRange]]]
 
 
 def _counters_of_host(parts: list[_ProcessLanes]) -> _Counters:
-    """Takes from the processes what is not of a GPU and what only one process of the host recorded: that is the host's own."""
+    """Takes from the processes what is not of a GPU and recorded by one process alone: that is the host's own."""
     shared: _Counters = {}
     for key in sorted(
         {key for part in parts for key in part.counters if key[0] == NONE}, key=lambda k: natural_key(k[1])

@@ -1,4 +1,4 @@
-"""What a row or a curve shows around the present view, kept while the view stays near: a pan is then mostly a transform."""
+"""What a row or a curve shows around the view, kept while the view stays near: a pan is mostly a transform."""
 
 from __future__ import annotations
 
@@ -79,16 +79,23 @@ class Names:
     def __init__(self, process: ProcessProfile) -> None:
         self._process = process
         self._shape_names: NDArray[np.int32] | None = None
-        self._colours = np.full(len(process.names), _UNKNOWN, np.uint8)
+        # One more than there are names: for ids of names that were lost.
+        self._colours = np.full(len(process.names) + 1, _UNKNOWN, np.uint8)
 
     def ids(self, table: int, rows: I64) -> NDArray[np.int32]:
         """`names.id` of slices of one table."""
         name = SLICE_TABLES[table]
         if name != "device":
-            return np.asarray(self._process.table(name)["name_id"][rows], np.int32)
+            return self._known(self._process.table(name)["name_id"][rows])
         if self._shape_names is None:
             self._shape_names = np.asarray(self._process.table("shapes")["name_id"], np.int32)
-        return self._shape_names[self._process.table(name)["shape_id"][rows]]
+        shapes = self._process.table(name)["shape_id"][rows]
+        is_known = (shapes >= 0) & (shapes < len(self._shape_names))
+        if is_known.all():
+            return self._known(self._shape_names[shapes])
+        found = np.full(len(rows), len(self._colours) - 1, np.int32)
+        found[is_known] = self._known(self._shape_names[shapes[is_known]])
+        return found
 
     def ids_of_mixed(self, tables: NDArray[np.uint8], rows: I64) -> NDArray[np.int32]:
         """`names.id` of slices of several tables."""
@@ -111,6 +118,10 @@ class Names:
                 self._colours[name_id] = colour_of(self.text(name_id))
             codes = self._colours[name_ids]
         return codes
+
+    def _known(self, name_ids: NDArray[np.int32]) -> NDArray[np.int32]:
+        lost = len(self._colours) - 1
+        return np.where((name_ids >= 0) & (name_ids < lost), name_ids, lost).astype(np.int32)
 
     def text(self, name_id: int) -> str:
         text: str = self._process.names.text(name_id)
@@ -226,7 +237,8 @@ class Pictures:
             heads = heads[keep]
         return RowPicture(
             window, answer.bin[rest] << np.int64(answer.level), answer.busy_ns[rest] / width, colour[rest],
-            answer.start_ns[heads], answer.end_ns[heads], colour[heads], answer.table[heads], answer.row[heads], name_id[heads],
+            answer.start_ns[heads], answer.end_ns[heads], colour[heads],
+            answer.table[heads], answer.row[heads], name_id[heads],
         )  # fmt: skip
 
     def _samples(self, samples: CounterRange) -> tuple[I64, NDArray[np.float64]]:
@@ -248,7 +260,7 @@ class Pictures:
 
 
 def binned(times_ns: I64, values: NDArray[np.float64], edges_ns: I64) -> NDArray[np.float64]:
-    """The mean of the samples in each bin between edges; in a bin without samples the last one before it (NaN: none)."""
+    """The mean of the samples in each bin between edges; without samples the last one before it (NaN: none)."""
     at = np.searchsorted(times_ns, edges_ns, "left")
     low, high = at[:-1], at[1:]
     first, last = int(at[0]), int(at[-1])

@@ -68,7 +68,7 @@ class Metrics:
 
 @dataclass(frozen=True)
 class Frame:
-    """Everything that one picture depends on besides the profile. `height_px` and `header_px` are of the whole widget."""
+    """Everything one picture depends on besides the profile. `height_px` is the whole widget's."""
 
     view: Viewport
     expanded: frozenset[str]
@@ -156,7 +156,7 @@ class Scene:
                     state,
                     lane.kind in GROUPS,
                     lane.key == frame.focus,
-                )  # fmt: skip
+                )
             )
         if first < last:
             shown = layout.lanes[first:last]
@@ -238,7 +238,7 @@ class Scene:
         return self._pictures.ladder(row.process).neighbour(row.process, row.lane_rows, ref, step)
 
     def anchor(self, frame: Frame, ref: SliceRef) -> tuple[float, float] | None:
-        """Where arrows to a slice end: its start edge, in the middle of its row, or of the collapsed group that hides it."""
+        """Where arrows to a slice end: its start edge, in the middle of its row or of the collapsed group around it."""
         place = self.tree.place(ref)
         if place is None:
             return None

@@ -16,7 +16,7 @@ MIN_TICK_PX = 96.0
 _FIRST_NS, _LAST_NS = -(1 << 62), 1 << 62
 """Where a viewport ends whatever the profile holds: differences of two such times stay inside int64."""
 _SECOND = 1_000_000_000
-_STEPS_NS = tuple(m * 10**e for e in range(9) for m in (1, 2, 5)) + tuple(
+_STEPS_NS: tuple[int, ...] = tuple(m * 10**e for e in range(9) for m in (1, 2, 5)) + tuple(
     s * _SECOND for s in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
 )
 _UNITS = (("ns", 1), ("µs", 1_000), ("ms", 1_000_000), ("s", _SECOND))
@@ -46,9 +46,9 @@ class Limits:
 class Viewport:
     """The range [begin_ns, end_ns) over `width_px`.
 
-    Times are taken relative to `begin_ns` in int64 before they become floats, so no digit is lost at any date or zoom. The exact
-    range may differ from the integers by less than a nanosecond: `begin_rest_ns` and `span_rest_ns` carry that part, so
-    that zooming in and out again leads back instead of drifting.
+    Times are taken relative to `begin_ns` in int64 before they become floats, so no digit is lost at any date or zoom.
+    The exact range may differ from the integers by less than a nanosecond: `begin_rest_ns` and `span_rest_ns` carry
+    that part, so that zooming in and out again leads back instead of drifting.
     """
 
     begin_ns: int
@@ -67,7 +67,7 @@ class Viewport:
 
     @property
     def bin_level(self) -> int:
-        """The level of the power-of-two grid whose bins are above half and at most one pixel wide; 0 below 1 ns per pixel."""
+        """Level of the power-of-two grid whose bins are above half and at most one pixel wide; 0 below 1 ns a pixel."""
         _, exponent = math.frexp(self.ns_per_px)  # ns_per_px = m * 2^exponent with m in [0.5, 1)
         return max(0, exponent - 1)
 
@@ -163,7 +163,7 @@ def base_ns(step_ns: int) -> int:
 
 
 def tick_label(since_ns: int, step_ns: int) -> str:
-    """`1.234 567 s` at a point from which others are counted, `+12 µs` between them; whole seconds as `2 s` or `1:02:03`."""
+    """`1.234 567 s` at a point from which others are counted, `+12 µs` between; whole seconds: `2 s`, `1:02:03`."""
     base = base_ns(step_ns)
     if not base:
         if step_ns >= 60 * _SECOND or abs(since_ns) >= 3600 * _SECOND:
@@ -177,7 +177,7 @@ def tick_label(since_ns: int, step_ns: int) -> str:
 
 
 def base_label(view: Viewport, origin_ns: int) -> str:
-    """The full time of the point from which the first ticks in view are counted; empty where ticks carry the full time."""
+    """The full time from which the first ticks in view are counted; empty where ticks carry the full time."""
     base = base_ns(tick_step_ns(view.ns_per_px))
     if not base:
         return ""

@@ -119,7 +119,7 @@ class TimelineWidget(QAbstractScrollArea):
         return True
 
     def run(self, command_id: str) -> None:
-        """Do what a command of `keys.COMMANDS` says. Raises KeyError for an unknown id; nothing happens without a profile."""
+        """Do what a command of `keys.COMMANDS` says, unless no profile is open. Raises KeyError for an unknown id."""
         action = self._actions[command_id]
         if self.scene is not None:
             action()
@@ -174,7 +174,7 @@ class TimelineWidget(QAbstractScrollArea):
             self.viewport().update()
 
     def reveal(self, ref: SliceRef) -> None:
-        """Bring a slice into sight: open the groups that it stands in, scroll, and move in time where it lies outside."""
+        """Bring a slice into sight: open the groups around it, scroll, and move in time where it lies outside."""
         scene = self._scene()
         if scene.tree.place(ref) is None:
             return

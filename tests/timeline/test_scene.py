@@ -1,0 +1,270 @@
+"""One frame's draw list: counts, bounds, order, arrows' ends and hit points. No Qt."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from smprof.profile.reader import Profile
+from smprof_desktop.slice_ref import SliceRef
+from smprof_desktop.timeline import lanes
+from smprof_desktop.timeline.draw_list import DrawList, Header
+from smprof_desktop.timeline.scene import Frame, Scene, with_scroll
+from smprof_desktop.timeline.viewport import Viewport
+from tests.make_profile import make_profile
+
+HEADER_PX = 200.0
+
+LINKED = """
+process 0 pid=1 window=0:1000
+thread 1 main
+device 0 H100 used
+api 1 100+50 cudaLaunchKernel corr=5
+kernel 0/7 400+200 gemm corr=5
+api 1 200+50 cudaGraphLaunch corr=9
+kernel 0/7 700+10 node_a corr=9
+kernel 0/7 720+10 node_b corr=9
+kernel 0/8 740+10 node_c corr=9
+kernel 0/8 800+0 marker
+annotation 1 0+1000 step_0
+"""
+
+
+def width_of(text: str) -> float:
+    return 7.0 * len(text)
+
+
+def scene_of(profile: Profile) -> tuple[Scene, Frame]:
+    """The scene with everything open, one pixel per nanosecond up to 1,000."""
+    tree = lanes.build(profile)
+    frame = Frame(
+        view=Viewport(profile.begin_ns, profile.begin_ns + 1000, 1000.0),
+        expanded=frozenset(lane.key for lane in tree.walk()),
+        height_px=900.0,
+        header_px=HEADER_PX,
+    )
+    return Scene(profile, tree, width_of), frame
+
+
+def header_of(drawing: DrawList, label: str) -> Header:
+    return next(header for header in drawing.headers if header.label == label)
+
+
+def ref_of(profile: Profile, name: str) -> SliceRef:
+    tree = lanes.build(profile)
+    scene = Scene(profile, tree, width_of)
+    for index, process in enumerate(profile.processes):
+        for table in ("device", "host", "annotation"):
+            for row in range(len(process.table(table))):
+                if scene.name_of(SliceRef(index, table, row)) == name:
+                    return SliceRef(index, table, row)
+    raise AssertionError(name)
+
+
+def test_overlapping_slices_of_one_stream_are_both_drawn_on_two_rows(tmp_path: Path) -> None:
+    """A dependent launch starts before its predecessor ends: neither may disappear."""
+    profile = make_profile(tmp_path, "kernel 0/7 3000+3776 A\nkernel 0/7 5000+2000 B")
+    scene, frame = scene_of(profile)
+    frame = replace(frame, view=Viewport(2000, 10_000, 800.0))
+    slices = scene.draw(frame).slices
+    assert len(slices) == 2
+    order = np.argsort(slices.y_px)
+    assert slices.x_px[order].tolist() == [HEADER_PX + 100, HEADER_PX + 300]
+    assert slices.width_px[order].tolist() == pytest.approx([377.6 - 1, 200 - 1])
+    assert slices.y_px[order[1]] - slices.y_px[order[0]] == scene.metrics.row_px
+
+
+def test_deeply_nested_frames_are_all_drawn(tmp_path: Path) -> None:
+    depth = 60
+    lines = [f'python 1 {i}+{1000 - 2 * i} "frame {i}"' for i in range(depth)]
+    lines += ["op 1 100+500 aten::mm", "api 1 200+100 cudaLaunchKernel", "annotation 1 0+1000 step_0"]
+    scene, frame = scene_of(make_profile(tmp_path, "\n".join(lines)))
+    slices = scene.draw(replace(frame, height_px=5000.0)).slices
+    assert len(slices) == depth + 3
+    assert len(set(slices.y_px.tolist())) == depth + 3
+
+
+def test_rectangles_lie_in_their_lanes_and_in_view(tmp_path: Path) -> None:
+    scene, frame = scene_of(make_profile(tmp_path, LINKED))
+    drawing = scene.draw(frame)
+    bands = [(header.y_px, header.y_px + header.height_px) for header in drawing.headers]
+    for rects in (drawing.slices, drawing.ticks, drawing.columns, drawing.curves):
+        for x, y, width, height in zip(rects.x_px, rects.y_px, rects.width_px, rects.height_px, strict=True):
+            assert any(top <= y and y + height <= bottom for top, bottom in bands)
+            assert x + width > HEADER_PX and x < HEADER_PX + frame.view.width_px
+            assert width >= 1 and height > 0
+    tops = [header.y_px for header in drawing.headers]
+    assert tops == sorted(tops)
+    assert tops[0] == scene.top_px
+    assert all(top == pytest.approx(bottom) for (_, bottom), (top, _) in pairwise(bands))
+
+
+def test_a_slice_of_no_length_is_a_tick(tmp_path: Path) -> None:
+    scene, frame = scene_of(make_profile(tmp_path, LINKED))
+    drawing = scene.draw(frame)
+    assert drawing.ticks.x_px.tolist() == [HEADER_PX + 800]
+    assert len(drawing.slices) == 7
+
+
+def test_labels_only_where_there_is_room(tmp_path: Path) -> None:
+    scene, frame = scene_of(make_profile(tmp_path, LINKED))
+    texts = [label.text for label in scene.draw(frame).labels]
+    assert "gemm" in texts and "step_0" in texts
+    assert not any("node" in text for text in texts)
+    closer = replace(frame, view=Viewport(700, 740, 1000.0))
+    assert {"node_a", "node_b"} <= {label.text for label in scene.draw(closer).labels}
+
+
+def test_a_label_stays_in_sight_while_its_slice_begins_outside(tmp_path: Path) -> None:
+    scene, frame = scene_of(make_profile(tmp_path, LINKED))
+    labels = scene.draw(replace(frame, view=Viewport(500, 600, 1000.0))).labels
+    assert {"gemm", "step_0"} <= {label.text for label in labels}
+    assert all(label.x_px >= HEADER_PX for label in labels)
+
+
+def test_the_share_is_that_of_the_view(tmp_path: Path) -> None:
+    scene, frame = scene_of(make_profile(tmp_path, LINKED))
+    assert header_of(scene.draw(frame), "GPU-0 utilization").share == "23 %"
+    near = replace(frame, view=Viewport(400, 800, 1000.0))
+    assert header_of(scene.draw(near), "stream 7").share == "55 %"
+    far = replace(frame, view=Viewport(0, 100, 1000.0))
+    assert header_of(scene.draw(far), "stream 7").share == "0 %"
+
+
+def test_the_arrow_runs_from_start_edge_to_start_edge(tmp_path: Path) -> None:
+    profile = make_profile(tmp_path, LINKED)
+    scene, frame = scene_of(profile)
+    drawing = scene.draw(replace(frame, selection=ref_of(profile, "gemm")))
+    (arrow,) = drawing.arrows
+    assert (arrow.from_x_px, arrow.to_x_px) == (HEADER_PX + 100, HEADER_PX + 400)
+    for x_px, y_px, width_px in ((arrow.from_x_px, arrow.from_y_px, 49), (arrow.to_x_px, arrow.to_y_px, 199)):
+        at = np.flatnonzero((drawing.slices.x_px == x_px) & (drawing.slices.width_px == width_px))
+        assert len(at) == 1
+        assert drawing.slices.y_px[at[0]] < y_px < drawing.slices.y_px[at[0]] + drawing.slices.height_px[at[0]]
+    assert drawing.selection is not None
+    assert (drawing.selection.x_px, drawing.selection.width_px) == (HEADER_PX + 400, 200)
+
+
+def test_a_graph_launch_fans_out_with_a_count(tmp_path: Path) -> None:
+    profile = make_profile(tmp_path, LINKED)
+    scene, frame = scene_of(profile)
+    frame = replace(frame, selection=ref_of(profile, "cudaGraphLaunch"))
+    drawing = scene.draw(frame)
+    assert sorted(arrow.to_x_px - HEADER_PX for arrow in drawing.arrows) == [700, 720, 740]
+    assert drawing.arrow_note is not None and drawing.arrow_note.text == "3 executions"
+    near = scene.draw(replace(frame, view=Viewport(710, 730, 1000.0)))
+    assert len(near.arrows) == 1
+    assert near.arrow_note is not None and near.arrow_note.text == "3 executions"
+
+
+def test_an_end_in_a_collapsed_group_points_at_its_header(tmp_path: Path) -> None:
+    profile = make_profile(tmp_path, LINKED)
+    scene, frame = scene_of(profile)
+    device = next(lane.key for lane in scene.tree.walk() if lane.kind == "device")
+    frame = replace(frame, selection=ref_of(profile, "gemm"), expanded=frame.expanded - {device})
+    drawing = scene.draw(frame)
+    header = header_of(drawing, "GPU-0 device")
+    (arrow,) = drawing.arrows
+    assert arrow.to_x_px == HEADER_PX + 400
+    assert arrow.to_y_px == header.y_px + header.height_px / 2
+    assert drawing.selection is None
+
+
+def test_every_drawn_slice_is_hit_where_it_is_drawn(tmp_path: Path) -> None:
+    profile = make_profile(tmp_path, LINKED)
+    scene, frame = scene_of(profile)
+    drawing = scene.draw(frame)
+    found = set()
+    for rects in (drawing.slices, drawing.ticks):
+        for x, y, width, height in zip(rects.x_px, rects.y_px, rects.width_px, rects.height_px, strict=True):
+            hit = scene.hit(frame, x + width / 2, y + height / 2)
+            assert hit is not None and hit.ref is not None
+            start_ns, _ = scene.times_of(hit.ref)
+            assert start_ns == round(x - HEADER_PX)
+            found.add(hit.ref)
+    assert len(found) == 8
+
+
+def test_other_points_hit_headers_axis_overview_and_nothing(tmp_path: Path) -> None:
+    scene, frame = scene_of(make_profile(tmp_path, LINKED))
+    header = header_of(scene.draw(frame), "stream 7")
+    hit = scene.hit(frame, 5, header.y_px + 3)
+    assert hit is not None and (hit.part, hit.key) == ("header", header.key)
+    empty = scene.hit(frame, HEADER_PX + 50, header.y_px + 8)
+    assert empty is not None and empty.ref is None and empty.part == "lane"
+    parts = [scene.hit(frame, HEADER_PX + 50, y) for y in (2, scene.metrics.overview_px + 2)]
+    assert [part.part for part in parts if part] == ["overview", "axis"]
+    assert scene.hit(frame, 5, 890) is None
+
+
+def test_a_dense_lane_is_columns_of_exact_busy_share(tmp_path: Path) -> None:
+    """5,000 slices of 60 of each 100 ns in 800 px: each column is 256 or 512 ns wide and about 60 % busy."""
+    profile = make_profile(tmp_path, "\n".join(f"kernel 0/7 {i * 100}+60 k{i % 3}" for i in range(5000)))
+    scene, frame = scene_of(profile)
+    view = Viewport(0, 500_000, 800.0)
+    drawing = scene.draw(replace(frame, view=view))
+    assert len(drawing.slices) == 0 and not drawing.labels
+    assert 800 <= len(drawing.columns) <= 1601
+    assert header_of(drawing, "stream 7").share == "60 %"
+    hit = scene.hit(replace(frame, view=view), HEADER_PX + 400, drawing.columns.y_px[0] + 3)
+    assert hit is not None and hit.ref is not None
+
+
+def test_a_long_slice_among_many_short_ones_keeps_its_edges_and_label(tmp_path: Path) -> None:
+    lines = [f"kernel 0/7 {i * 100}+60 k" for i in range(2000)] + ["kernel 0/7 200000+100000 long_gemm"]
+    scene, frame = scene_of(make_profile(tmp_path, "\n".join(lines)))
+    drawing = scene.draw(replace(frame, view=Viewport(0, 300_000, 600.0)))
+    assert drawing.slices.x_px.tolist() == [HEADER_PX + 400]
+    assert drawing.slices.width_px.tolist() == [199]
+    assert [label.text for label in drawing.labels] == ["long_gemm"]
+
+
+def test_panning_and_zooming_give_what_a_fresh_scene_gives(tmp_path: Path) -> None:
+    """Pictures kept from the view before must never show through."""
+    lines = [f"kernel 0/7 {i * 97}+{i % 60} k{i % 7}" for i in range(3000)]
+    profile = make_profile(tmp_path, "\n".join(lines))
+    scene, frame = scene_of(profile)
+    view = Viewport(0, 291_000, 700.0)
+    for number in range(40):
+        view = view.zoomed(0.8 if number % 5 else 3.0, 100.0 + 11 * number, scene.limits).panned(
+            13.0 * (number % 7 - 3), scene.limits
+        )
+        here = replace(frame, view=view)
+        kept, fresh = scene.draw(here), Scene(profile, scene.tree, width_of).draw(here)
+        for part in ("columns", "slices", "ticks", "curves"):
+            one, other = getattr(kept, part), getattr(fresh, part)
+            assert np.array_equal(one.x_px, other.x_px) and np.array_equal(one.colour, other.colour)
+            assert np.array_equal(one.height_px, other.height_px)
+        assert kept.labels == fresh.labels
+
+
+def test_only_what_is_in_sight_is_drawn(tmp_path: Path) -> None:
+    profile = make_profile(tmp_path, "\n".join(f"kernel 0/{stream} 0+1000 k" for stream in range(500)))
+    scene, frame = scene_of(profile)
+    drawing = scene.draw(with_scroll(replace(frame, height_px=400.0), 3000.0, scene))
+    assert len(drawing.headers) < 30
+    assert len(drawing.slices) < 30
+    most = with_scroll(frame, 1e9, scene)
+    assert most.scroll_px == scene.layout(frame.expanded).total_px - (frame.height_px - scene.top_px)
+
+
+def test_counters_are_curves_with_gaps(tmp_path: Path) -> None:
+    text = """
+kernel 0/7 0+1000 k
+counter 100 "power W" 50 device=0
+counter 300 "power W" 100 device=0
+counter 500 "power W" gap device=0
+"""
+    scene, frame = scene_of(make_profile(tmp_path, text))
+    drawing = scene.draw(frame)
+    header = header_of(drawing, "GPU-0 power W")
+    own = (drawing.curves.y_px >= header.y_px) & (drawing.curves.y_px < header.y_px + header.height_px)
+    assert (drawing.curves.x_px[own] - HEADER_PX).tolist() == [100, 300]
+    assert drawing.curves.width_px[own].tolist() == [200, 200]
+    heights = drawing.curves.height_px[own].tolist()
+    assert heights[0] == pytest.approx(heights[1] / 2, abs=0.5)
+    assert header.share == "75"
