@@ -73,8 +73,9 @@ def _covered_before(start_ns: I64, duration_ns: I64, bins: I64, level: int) -> I
     edge = np.where(bins > (top >> level), top, np.minimum(bins, top >> level) << level)
     index = np.searchsorted(start_ns, edge, "left") - 1
     at = np.maximum(index, 0)
-    part = np.minimum(edge - start_ns[at], duration_ns[at])
-    covered: I64 = np.where(index >= 0, total[at] + np.maximum(part, 0), 0)
+    # A difference of times from one end of int64 to the other would wrap: it is taken only inside a slice.
+    part = np.where(edge >= start_ns[at] + duration_ns[at], duration_ns[at], edge - start_ns[at])
+    covered: I64 = np.where(index >= 0, total[at] + part, 0)
     return covered
 
 
