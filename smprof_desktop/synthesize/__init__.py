@@ -46,7 +46,7 @@ class Arguments(TypedDict):
     step_ns: int
 
 
-SAMPLE: Arguments = {"hosts": 2, "devices": 8, "steps": 25, "slices": 290_000, "seed": 11, "step_ns": 770_000_000}
+SAMPLE: Arguments = {"hosts": 2, "devices": 8, "steps": 14, "slices": 132_400, "seed": 11, "step_ns": 1_370_000_000}
 """The sample profile in resources/: twenty seconds, under two megabytes."""
 
 

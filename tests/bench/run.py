@@ -1,0 +1,167 @@
+"""Measure against the budgets: a table to read, and build/bench.json.
+
+    make bench
+    .venv/bin/python tests/bench/run.py --only figures --slices 1000000
+
+Each measurement is taken in a process of its own, and what it is held against runs beside it. Nothing here is asserted:
+a machine has its moods. A goal that is missed is said to be missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+BUILD = ROOT / "build"
+DATA = BUILD / "bench"
+HERE = Path(__file__).resolve().parent
+
+
+@dataclass
+class Measure:
+    """One line of build/bench.json. `ratio` is value ÷ against; `holds` says whether the goal is met."""
+
+    id: str
+    what: str
+    value: float
+    unit: str
+    against: float | None
+    ratio: float | None
+    goal: str
+    holds: bool
+
+
+class Skipped(Exception):
+    """A measurement that cannot be taken here, and why."""
+
+
+def child(script: str, *arguments: object) -> dict[str, float]:
+    """Run a script of this folder by itself. Returns the numbers that it prints as JSON in its last line."""
+    environment = dict(os.environ, BENCH_BEGIN_NS=str(time.monotonic_ns()), QT_QPA_PLATFORM="offscreen")
+    command = [sys.executable, str(HERE / script), *map(str, arguments)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{script} failed: {done.stderr.strip()[-2000:]}")
+    numbers: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return numbers
+
+
+def window_start(_: argparse.Namespace) -> Iterator[Measure]:
+    """Five starts of the window without a target, the first of which warms the file cache."""
+    seconds = [child("window_start.py")["seconds"] for _ in range(6)][1:]
+    value = statistics.median(seconds)
+    what = "window usable after start, median of 5"
+    yield Measure("window_start", what, value, "s", None, None, "<= 1.5 s", value <= 1.5)
+
+
+def kineto_import(options: argparse.Namespace) -> Iterator[Measure]:
+    """A real trace, repeated to `--rows` rows: our import against a fixed typed decode of the same file."""
+    traces = Path(os.environ.get("SMPROF_TRACES") or ROOT.parent / "shared" / "traces")
+    source = traces / "kineto" / "tl_h100_owlv2.json.gz"
+    if not source.is_file():
+        raise Skipped(f"{source} is not there; name the folder of traces in SMPROF_TRACES")
+    trace = DATA / f"tiled_{options.rows}.json.gz"
+    if not trace.is_file():
+        child("tile.py", source, options.rows, trace)
+    decode, imported = [], []
+    for _ in range(3):
+        decode.append(child("typed_decode.py", trace))
+        shutil.rmtree(DATA / "imported", ignore_errors=True)
+        imported.append(child("import_trace.py", trace, DATA / "imported"))
+    value, against = (min(run["seconds"] for run in runs) for runs in (imported, decode))
+    ratio = value / against
+    what = f"import of a Kineto trace of {int(decode[0]['rows']):,} rows, best of 3, against a typed decode"
+    yield Measure("kineto_import", what, value, "s", against, ratio, "<= 1.6 x", ratio <= 1.6)
+    memory, text = max(run["peak_bytes"] for run in imported), decode[0]["json_bytes"]
+    what = "memory of that import, all processes together, against the uncompressed JSON"
+    yield Measure("kineto_memory", what, memory, "B", text, memory / text, "<= 3 x", memory <= 3 * text)
+    size = folder_bytes(DATA / "imported")
+    what = "that import on disk, everything kept, against the source .json.gz"
+    packed = trace.stat().st_size
+    yield Measure("kineto_disk", what, size, "B", packed, size / packed, "<= 0.7 x", size <= 0.7 * packed)
+
+
+def figures(options: argparse.Namespace) -> Iterator[Measure]:
+    """The report's figures of a synthetic profile against DuckDB on the same Parquet, and what a slice costs on
+    disk."""
+    profile = DATA / f"synthetic_{options.slices}"
+    if not profile.is_dir():
+        print(f"bench: writing a profile of {options.slices:,} slices", flush=True)
+        child("make_profile.py", profile, options.slices)
+    # Where one machine's caches favour whoever comes second, they take turns.
+    ours, theirs = [], []
+    for _ in range(3):
+        theirs.append(child("figures_duckdb.py", profile)["seconds"])
+        ours.append(child("figures.py", profile)["seconds"])
+    value, against = min(ours), min(theirs)
+    what = f"report figures from an opened profile of {options.slices:,} slices, best of 3, against DuckDB"
+    holds = value <= min(1.0, against)
+    yield Measure("figures", what, value, "s", against, value / against, "<= 1 s and <= 1 x", holds)
+    size = child("slice_bytes.py", profile)
+    what = f"bytes on disk of a device or API slice, {int(size['slices']):,} of them, kernels vary by more than 2 %"
+    yield Measure("slice_bytes", what, size["bytes_each"], "B", None, None, "<= 5 B", size["bytes_each"] <= 5)
+
+
+def folder_bytes(folder: Path) -> int:
+    """The size of all files below a folder."""
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+BENCHES: dict[str, Callable[[argparse.Namespace], Iterator[Measure]]] = {
+    "window_start": window_start,
+    "kineto_import": kineto_import,
+    "figures": figures,
+}
+
+
+def main() -> int:
+    """Take the measurements and write them down."""
+    parser = argparse.ArgumentParser(description="Measure against the budgets.")
+    parser.add_argument("--only", choices=BENCHES, action="append", help="take only this measurement")
+    parser.add_argument("--slices", type=int, default=10_000_000, help="slices of the synthetic profile")
+    parser.add_argument("--rows", type=int, default=1_100_000, help="rows of the Kineto trace")
+    options = parser.parse_args()
+    DATA.mkdir(parents=True, exist_ok=True)
+    measures: list[Measure] = []
+    failed = False
+    for name in options.only or BENCHES:
+        try:
+            for measure in BENCHES[name](options):
+                measures.append(measure)
+                print(line(measure), flush=True)
+        except Skipped as reason:
+            print(f"{name:<14} left out: {reason}", flush=True)
+        except RuntimeError as error:
+            failed = True
+            print(f"{name:<14} could not be measured: {error}", flush=True)
+    (BUILD / "bench.json").write_text(json.dumps([asdict(measure) for measure in measures], indent=1) + "\n")
+    missed = [measure.id for measure in measures if not measure.holds]
+    print(f"{len(measures)} measured; " + (f"goals missed: {', '.join(missed)}" if missed else "every goal is met"))
+    return 1 if failed else 0
+
+
+def line(measure: Measure) -> str:
+    """One measurement to read."""
+    ratio = "" if measure.ratio is None else f"{measure.ratio:.2f} x {amount(measure.against or 0, measure.unit)}"
+    state = "holds" if measure.holds else "MISSED"
+    value = amount(measure.value, measure.unit)
+    return f"{measure.id:<14} {value:>10}  {ratio:<22} goal {measure.goal:<18} {state:<7} {measure.what}"
+
+
+def amount(value: float, unit: str) -> str:
+    """A number with its unit."""
+    return f"{value / 1e6:,.1f} MB" if unit == "B" and value >= 1e5 else f"{value:,.2f} {unit}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
