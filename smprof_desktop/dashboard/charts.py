@@ -53,6 +53,7 @@ COLOURS = (
 )  # fmt: skip
 """Fifteen that differ, on white and on near-black."""
 IDLE_COLOUR = "#8893a0"
+_UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "µs"), (1, "ns"))
 NO_BREAK_SPACE = "\u00a0"
 _PIXELS_PER_ROW = 6
 _SHORT_LEGEND, _SMALL_RING_PX, _LARGE_RING_PX = 6, 125, 200
@@ -74,6 +75,15 @@ def share_text(part: float, whole: float) -> str:
     if 99.9 < percent < 100:
         return "> 99.9 %"
     return f"{percent:.1f} %"
+
+
+def brief_time_text(duration_ns: int) -> str:
+    """A duration to four digits, for where space is short and the exact one is a hover away: `239.4 s`."""
+    length_ns, unit = next((length, name) for length, name in _UNITS if duration_ns >= length or length == 1)
+    if length_ns == 1:
+        return f"{duration_ns} ns"
+    value = duration_ns / length_ns
+    return f"{value:,.{max(0, 4 - len(str(int(value))))}f} {unit}"
 
 
 class LegendModel(QAbstractTableModel):
@@ -281,7 +291,7 @@ class PieChart(QWidget):
         colours = [colour(index, share.name) for index, share in enumerate(pie.shares)]
         rows, tips = [], []
         for share in pie.shares:
-            amount = time_text(share.value) if pie.unit == "ns" else f"{share.value:,}"
+            amount = brief_time_text(share.value) if pie.unit == "ns" else f"{share.value:,}"
             percent = share_text(share.value, pie.whole)
             rows.append([share.name, amount, percent])
             exact = exact_time_text(share.value) if pie.unit == "ns" else f"{share.value:,} launches"
@@ -312,14 +322,15 @@ class LinesChart(QWidget):
         self._figure = figure
         self.plot = _plot(self)
         self.legend = Legend()
-        self._centres = (figure.edges_ns[:-1] + np.diff(figure.edges_ns) // 2) / 1e9
-        edges_s = figure.edges_ns / 1e9
+        unit_ns, unit = _unit(int(figure.edges_ns[-1]))
+        self._edges = figure.edges_ns / unit_ns
+        self._unit = unit
         for index, line in enumerate(figure.lines):
             pen = pg.mkPen(colour(index), width=1.4)
-            self.plot.addItem(pg.PlotDataItem(edges_s, line.values, stepMode="center", pen=pen, connect="finite"))
-        self.plot.setLabel("bottom", "Time from the profile's start (s)")
+            self.plot.addItem(pg.PlotDataItem(self._edges, line.values, stepMode="center", pen=pen, connect="finite"))
+        self.plot.setLabel("bottom", f"Time from the profile's start ({unit})")
         self.plot.setLabel("left", "Active (%)")
-        self.plot.setXRange(float(edges_s[0]), float(edges_s[-1]), padding=0.01)
+        self.plot.setXRange(float(self._edges[0]), float(self._edges[-1]), padding=0.01)
         self.plot.setYRange(0, 100, padding=0.07)  # room for the labels of 0 and 100
         self.plot.getAxis("left").setTicks([[(percent, str(percent)) for percent in (0, 25, 50, 75, 100)]])
         self._cursor = pg.InfiniteLine(angle=90)
@@ -345,8 +356,7 @@ class LinesChart(QWidget):
         lines = self._figure.lines
         values = [line.mean if bin_index is None else float(line.values[bin_index]) for line in lines]
         texts = ["–" if math.isnan(value) else f"{value:.1f} %" for value in values]
-        edges_ns = self._figure.edges_ns
-        self.where.setText("Mean" if bin_index is None else f"At {edges_ns[bin_index] / 1e9:,.3f} s")
+        self.where.setText("Mean" if bin_index is None else f"At {self._edges[bin_index]:,.3f} {self._unit}")
         rows = [[line.name, text] for line, text in zip(lines, texts, strict=True)]
         tips = [f"{line.name}\nmean {line.mean:.1f} %, {self._figure.basis}" for line in lines]
         self.legend.rows.fill(rows, tips, [colour(index) for index in range(len(lines))])
@@ -356,12 +366,11 @@ class LinesChart(QWidget):
         if not view.sceneBoundingRect().contains(position):
             self._leave()
             return
-        at_s = view.mapSceneToView(position).x()
-        bin_index = int(np.searchsorted(self._figure.edges_ns / 1e9, at_s, "right")) - 1
-        if not 0 <= bin_index < len(self._centres):
+        bin_index = int(np.searchsorted(self._edges, view.mapSceneToView(position).x(), "right")) - 1
+        if not 0 <= bin_index < len(self._edges) - 1:
             self._leave()
             return
-        self._cursor.setValue(self._centres[bin_index])
+        self._cursor.setValue((self._edges[bin_index] + self._edges[bin_index + 1]) / 2)
         self._cursor.show()
         self.show_values_at(bin_index)
 
@@ -387,16 +396,16 @@ class HistogramChart(QWidget):
         super().__init__()
         self._figure = figure
         self.plot = _plot(self)
-        unit_ns, unit = next(
-            (length, name) for length, name in ((10**9, "s"), (10**6, "ms"), (10**3, "µs"), (1, "ns"))
-            if figure.edges_ns[-1] >= length or length == 1
-        )  # fmt: skip
+        unit_ns, unit = _unit(int(figure.edges_ns[-1]))
         self._edges = figure.edges_ns / unit_ns
         bars = pg.BarGraphItem(x0=self._edges[:-1], x1=self._edges[1:], height=figure.counts, brush=colour(0), pen=None)
         self.plot.addItem(bars)
         self.plot.setLabel("bottom", f"Duration ({unit})")
         self.plot.setLabel("left", "Count")
-        self.plot.setYRange(0, float(figure.counts.max()), padding=0.05)
+        most = int(figure.counts.max())
+        self.plot.setYRange(0, most, padding=0.05)
+        ticks = range(0, most + 1, _whole_step(most))
+        self.plot.getAxis("left").setTicks([[(count, f"{count:,}") for count in ticks]])
         self.plot.setXRange(float(self._edges[0]), float(self._edges[-1]), padding=0.03)
         self.plot.scene().sigMouseMoved.connect(self._point)
         self.where = QLabel()
@@ -406,7 +415,7 @@ class HistogramChart(QWidget):
         self.where.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
-        facts = (f"{name} {time_text(value_ns)}" for name, value_ns in figure.facts)
+        facts = (f"{name} {brief_time_text(value_ns)}" for name, value_ns in figure.facts)
         self._facts = " · ".join(fact.replace(" ", NO_BREAK_SPACE) for fact in facts)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -476,6 +485,19 @@ def _colour_plot(plot: pg.PlotWidget) -> None:
         axis.setTickFont(plot.font())
 
 
+def _whole_step(most: int) -> int:
+    """The step of about four ticks from 0 to `most` that is 1, 2 or 5 times a power of ten: counts are whole."""
+    step = 1
+    while most / step > 5:
+        step = step * 5 // 2 if str(step)[0] == "2" else step * 2
+    return step
+
+
+def _unit(largest_ns: int) -> tuple[int, str]:
+    """The unit of an axis that reaches `largest_ns`: its length in ns and its name."""
+    return next((length_ns, name) for length_ns, name in _UNITS if largest_ns >= 2 * length_ns or length_ns == 1)
+
+
 def _swatch(fill: QColor) -> QPixmap:
     pixmap = QPixmap(10, 10)
     pixmap.fill(fill)
@@ -486,5 +508,5 @@ def _centre_text(pie: Pie) -> str:
     shown = sum(share.value for share in pie.shares)
     if [share.name for share in pie.shares] == ["Active", "Idle"]:
         return f"{share_text(pie.shares[0].value, pie.whole)}\nactive"
-    amount = time_text(shown) if pie.unit == "ns" else f"{shown:,}"
+    amount = brief_time_text(shown) if pie.unit == "ns" else f"{shown:,}"
     return amount if shown == pie.whole else f"{amount}\n{share_text(shown, pie.whole)} of all"

@@ -234,14 +234,19 @@ def step_time_distribution(scope: Scope) -> Figure:
             "No step was annotated. Annotate each step of the training loop: `with smprof.annotate(f'step_{i}')`, "
             "or the profiler's step() in PyTorch."
         )
-    return histogram(durations_ns, f"{len(durations_ns):,} steps, on the host")
+    steps = "1 step" if len(durations_ns) == 1 else f"{len(durations_ns):,} steps"
+    return histogram(durations_ns, f"{steps}, on the host")
 
 
 def histogram(durations_ns: Int64s, basis: str) -> Histogram:
-    """Durations counted in equal bins of whole ns; about the square root of their number, 60 at most."""
+    """Durations counted in equal bins of whole ns; about the square root of their number, 60 at most.
+
+    The bins reach a little to both sides where all durations are alike: one bar needs an axis to stand on.
+    """
     least, greatest = int(durations_ns.min()), int(durations_ns.max())
     bins = min(MAX_HISTOGRAM_BINS, max(5, round(len(durations_ns) ** 0.5)))
-    edges_ns = bin_edges(least, max(greatest, least + 1), bins)
+    aside_ns = 0 if greatest - least > least // 1000 else 1 + least // 20
+    edges_ns = bin_edges(max(0, least - aside_ns), min(greatest + aside_ns, (1 << 63) - 1), bins)
     place = np.clip(np.searchsorted(edges_ns, durations_ns, "right") - 1, 0, len(edges_ns) - 2)
     counts = np.bincount(place, minlength=len(edges_ns) - 1).astype(np.int64)
     facts = (

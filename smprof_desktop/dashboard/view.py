@@ -46,7 +46,7 @@ class Card(QFrame):
         self._help.hide()
         self._question.toggled.connect(self._help.setVisible)
         self._note = _plain("", "muted")
-        self._note.setMinimumHeight(150)
+        self._note.setMinimumHeight(70)
         self._note.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._chart: QWidget | None = None
         self._basis = _plain("", "muted")

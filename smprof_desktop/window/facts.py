@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from smprof.profile.manifest import Clock, Device, Process
+from smprof.profile.manifest import Clock, Device, Manifest, Process
 from smprof.profile.schema import LOSS_KINDS, SLICE_TABLES
 from smprof_desktop.analysis.quantities import exact_time_text, size_text
 
@@ -32,16 +32,14 @@ def summary(profile: Profile) -> list[tuple[str, str]]:
     """The Loaded profile section, row by row. Reads only lengths and the manifest."""
     manifest = profile.manifest
     ranks = [process.rank for process in manifest.processes if process.rank is not None]
-    devices = {
-        (process.host, process.process, device.index) for process in manifest.processes for device in process.devices
-    }
+    devices = devices_of(manifest)
     slices = sum(len(process.table(table)) for process in profile.processes for table in SLICE_TABLES)
     losses = sum(loss.count for loss in profile.losses)
     rows = [
         ("Name", manifest.name or "without a name"),
         ("Hosts", _listed([host.name for host in manifest.hosts])),
         ("Processes", f"{len(manifest.processes):,}" + (f", ranks {_ranges(sorted(set(ranks)))}" if ranks else "")),
-        ("Devices", f"{len(devices):,}" + _device_names(manifest.processes)),
+        ("Devices", _devices_text(devices, sum(len(process.devices) for process in manifest.processes))),
         ("Span", exact_time_text(profile.end_ns - profile.begin_ns)),
         ("Slices", f"{slices:,}"),
         ("Losses", f"{losses:,}" + (" — see Information" if losses else "")),
@@ -49,6 +47,12 @@ def summary(profile: Profile) -> list[tuple[str, str]]:
     if not manifest.complete:
         rows.append(("Complete", "no: still being recorded, or cut off"))
     return rows
+
+
+def devices_of(manifest: Manifest) -> list[Device]:
+    """The devices that processes used; all that they list where no use is known."""
+    listed = [device for process in manifest.processes for device in process.devices]
+    return [device for device in listed if device.used] or listed
 
 
 def information(profile: Profile) -> list[FactTable]:
@@ -185,9 +189,10 @@ def _source_row(source: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _device_names(processes: list[Process]) -> str:
-    names = sorted({device.name for process in processes for device in process.devices if device.name})
-    return f": {_listed(names)}" if names else ""
+def _devices_text(devices: list[Device], listed: int) -> str:
+    names = sorted({device.name for device in devices if device.name})
+    more = f"; the processes list {listed:,}, those they did not use included" if listed > len(devices) else ""
+    return f"{len(devices):,}{f': {_listed(names)}' if names else ''}{more}"
 
 
 def _listed(names: list[str]) -> str:

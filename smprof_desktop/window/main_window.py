@@ -30,7 +30,7 @@ from smprof_desktop.session import Session
 from smprof_desktop.settings import Settings
 from smprof_desktop.tasks import Tasks
 from smprof_desktop.window.commands import COMMANDS, PAGES, Command
-from smprof_desktop.window.facts import summary
+from smprof_desktop.window.facts import devices_of, summary
 from smprof_desktop.window.fields import label
 from smprof_desktop.window.icons import icon
 from smprof_desktop.window.load_page import LoadPage
@@ -401,9 +401,10 @@ def _call(slot: Callable[..., Any], *arguments: object) -> None:
 
 
 def _short_summary(profile: Profile) -> str:
+    """How much of what, a line each."""
     manifest = profile.manifest
-    devices = sum(len(process.devices) for process in manifest.processes)
+    devices = len(devices_of(manifest))
     parts = ((len(manifest.hosts), "host"), (len(manifest.processes), "process"), (devices, "device"))
-    return " · ".join(
+    return "\n".join(
         f"{count:,} {name if count == 1 else name + ('es' if name.endswith('s') else 's')}" for count, name in parts
     )

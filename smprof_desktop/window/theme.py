@@ -118,9 +118,15 @@ def style_sheet(theme: Theme) -> str:
     QTableView, QListView {{ border: 1px solid {theme.border}; }}
     QTableView::item {{ padding: 0 7px; }}
     QHeaderView::section {{ background: {theme.window}; color: {theme.muted}; border: none;
-        border-bottom: 1px solid {theme.border}; padding: 3px 7px; }}
+        border-bottom: 1px solid {theme.border}; padding: 3px 10px; }}
     #legend {{ border: none; background: transparent; }}
     #legend::item {{ padding: 0 2px 0 3px; }}
+    QLineEdit {{ background: {theme.base}; border: 1px solid {theme.border}; border-radius: 3px; padding: 3px 5px; }}
+    QPushButton {{ background: {theme.pane}; border: 1px solid {theme.border}; border-radius: 3px; padding: 4px 12px; }}
+    QPushButton:hover {{ background: {theme.hover}; }}
+    QPushButton:pressed {{ background: {theme.border}; }}
+    QPushButton:disabled {{ color: {theme.muted}; background: {theme.window}; }}
+    QLineEdit:focus, QPushButton:focus {{ border: 1px solid {theme.accent}; }}
     QSplitter::handle {{ background: {theme.border}; }}
     QToolTip {{ background: {theme.base}; color: {theme.text}; border: 1px solid {theme.border}; }}
     QStatusBar {{ background: {theme.pane}; color: {theme.muted}; }}

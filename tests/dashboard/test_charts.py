@@ -8,7 +8,14 @@ from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QImage, QPalette, QTextDocument
 from pytestqt.qtbot import QtBot
 
-from smprof_desktop.dashboard.charts import HistogramChart, LinesChart, PieChart, share_text
+from smprof_desktop.dashboard.charts import (
+    HistogramChart,
+    LinesChart,
+    PieChart,
+    _whole_step,
+    brief_time_text,
+    share_text,
+)
 from smprof_desktop.dashboard.panels import Histogram, Line, Lines, Pie, Share
 
 TEMPLATE = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>&&>(int, <b>x</b>)"
@@ -146,3 +153,23 @@ def test_a_pie_is_repainted_in_the_other_theme(qtbot: QtBot) -> None:
 )
 def test_what_is_not_all_is_never_called_all(part: int, whole: int, text: str) -> None:
     assert share_text(part, whole) == text
+
+
+@pytest.mark.parametrize(
+    ("duration_ns", "text"),
+    [
+        (0, "0 ns"),
+        (999, "999 ns"),
+        (1_000, "1.000 µs"),
+        (701_621_000, "701.6 ms"),
+        (259_520_000_000, "259.5 s"),
+        (10**13, "10,000 s"),
+    ],
+)
+def test_brief_times(duration_ns: int, text: str) -> None:
+    assert brief_time_text(duration_ns) == text
+
+
+@pytest.mark.parametrize(("most", "step"), [(1, 1), (5, 1), (6, 2), (11, 5), (30, 10), (240, 50), (1_000, 200)])
+def test_ticks_of_counts_are_whole(most: int, step: int) -> None:
+    assert _whole_step(most) == step

@@ -125,6 +125,12 @@ def test_the_table_is_sound() -> None:
             schema.column(*needed.split("."))
 
 
+def test_steps_that_are_alike_have_bins_around_them() -> None:
+    figure = histogram(np.full(3, 1_000, np.int64), "3 steps")
+    assert figure.edges_ns[0] == 949 and figure.edges_ns[-1] == 1_051
+    assert figure.counts.tolist() == [0, 0, 3, 0, 0]
+
+
 @given(st.lists(st.integers(0, 1 << 62), min_size=1, max_size=80))
 def test_a_histogram_counts_every_duration_once(durations: list[int]) -> None:
     figure = histogram(np.array(durations, np.int64), "all")
