@@ -52,7 +52,7 @@ def _nesting_of_lane(start_ns: I64, end_ns: I64) -> tuple[NDArray[np.int32], I64
     """Depth = number of slices still open at the start: exact where slices nest, which is checked."""
     count = len(start_ns)
     position = np.arange(count, dtype=np.int64)
-    depth = (position - np.searchsorted(np.sort(end_ns), start_ns, "right")).astype(np.int32)
+    depth = (position - np.searchsorted(np.sort(end_ns, kind="stable"), start_ns, "right")).astype(np.int32)
     parent = np.full(count, -1, np.int64)
     by_depth = np.argsort(depth, kind="stable")
     levels = np.concatenate(([0], np.cumsum(np.bincount(depth))))
