@@ -13,6 +13,9 @@ from smprof_desktop.analysis.intervals import Int64s
 NO_THREAD = np.iinfo(np.int64).min
 """Stands for "no other thread" among thread ids, which may be negative."""
 
+MOST_VOTES = 2_000
+"""Backward operators, spread over the whole recording, that are asked for the thread of their forward operator."""
+
 
 @dataclass(frozen=True)
 class Operators:
@@ -31,25 +34,19 @@ def forward_threads(operators: Operators) -> dict[int, int]:
     A backward operator carries that number and the sequence number of its forward operator. The framework counts
     sequences per thread, so one number may meet operators of several threads: the one that most of them meet is taken.
     """
-    backward = (operators.forward_thread > 0) & (operators.sequence >= 0)
-    forward = (operators.forward_thread <= 0) & (operators.sequence >= 0)
-    if not backward.any() or not forward.any():
-        return {}
-    numbers = operators.forward_thread[backward].astype(np.int64)
-    asked = np.unique(np.stack((numbers, operators.sequence[backward])), axis=1)
-    given = np.unique(np.stack((operators.sequence[forward], operators.thread[forward])), axis=1)  # sorted by sequence
-    first = np.searchsorted(given[0], asked[1], "left")
-    counts = np.searchsorted(given[0], asked[1], "right") - first
-    numbers = np.repeat(asked[0], counts)
-    places = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(first, counts)
-    if not len(numbers):
-        return {}
-    pairs, votes = np.unique(np.stack((numbers, given[1][places])), axis=1, return_counts=True)
-    found: dict[int, tuple[int, int]] = {}
-    for number, thread, count in zip(*pairs.tolist(), votes.tolist(), strict=True):
-        if number not in found or count > found[number][1]:
-            found[number] = (thread, count)
-    return {number: thread for number, (thread, _) in found.items()}
+    ordered = operators.sequence >= 0
+    numbers = np.where(ordered, operators.forward_thread, 0)
+    forward = np.flatnonzero(ordered & (numbers <= 0))
+    found: dict[int, int] = {}
+    for number in np.unique(numbers[numbers > 0]).tolist():
+        backward = np.flatnonzero(numbers == number)
+        asked = operators.sequence[backward[:: 1 + len(backward) // MOST_VOTES]]
+        met = forward[np.isin(operators.sequence[forward], asked)]
+        if len(met):
+            pairs = np.unique(np.stack((operators.thread[met], operators.sequence[met])), axis=1)
+            threads, votes = np.unique(pairs[0], return_counts=True)
+            found[number] = int(threads[votes.argmax()])
+    return found
 
 
 def causing_threads(
