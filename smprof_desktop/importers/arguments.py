@@ -60,20 +60,26 @@ class Arguments:
     def __len__(self) -> int:
         return self._count
 
-    def take_integers(self, *keys: str, low: int = NONE + 1, high: int = (1 << 63) - 1) -> I64:
-        """The integers of the first of `keys` that an event has; NONE where there is none in [low, high]."""
+    def integers(self, key: str) -> I64:
+        """The integers of a key, which stay; NONE where there is none."""
+        values, left = self._integers_of(key)
+        return np.where(left, values, NONE)
+
+    def take_integers(
+        self, *keys: str, low: int = NONE + 1, high: int = (1 << 63) - 1, among: Mask | None = None
+    ) -> I64:
+        """The integers of the first of `keys` that an event has; NONE where there is none in [low, high].
+
+        `among`: the events to take them of, where not all. A string that holds an integer is taken as one.
+        """
         taken = np.full(self._count, NONE, dtype=np.int64)
-        open_rows = np.ones(self._count, dtype=np.bool_)
+        open_rows = np.ones(self._count, dtype=np.bool_) if among is None else among.copy()
         for key in keys:
-            column = self._columns.get(key)
-            if isinstance(column, _Texts):
-                column = self._columns[key] = self._with_integers(key, column)
-            if isinstance(column, _Integers):
-                use = (
-                    column.left & open_rows & (column.values >= low) & (column.values <= high) & (column.values != NONE)
-                )
-                taken[use] = column.values[use]
-                column.left &= ~use
+            values, left = self._integers_of(key)
+            use = left & open_rows & (values >= low) & (values <= high) & (values != NONE)
+            if use.any():
+                taken[use] = values[use]
+                self._columns[key].left &= ~use
                 open_rows &= ~use
         return taken
 
@@ -124,19 +130,18 @@ class Arguments:
             raws = column.raws if len(rows) == self._count else [column.raws[row] for row in rows.tolist()]
             yield from _texts_or_integers(key, rows, raws)
 
-    def _with_integers(self, key: str, column: _Texts) -> _Integers:
-        """A column of mixed texts, split: integers, also those in strings, to take; the others stay, under the key."""
+    def _integers_of(self, key: str) -> tuple[I64, Mask]:
+        """The integers of a key, also those in strings, and which events have one."""
+        column = self._columns.get(key)
+        if isinstance(column, _Integers):
+            return column.values, column.left
         values = np.full(self._count, NONE, dtype=np.int64)
         left = np.zeros(self._count, dtype=np.bool_)
-        for row in np.flatnonzero(column.left).tolist():
+        for row in np.flatnonzero(column.left).tolist() if column is not None else ():
             value = integer_of(bytes(column.raws[row]))
             if value is not None:
                 values[row], left[row] = value, True
-        # What is no integer stays where `leftovers` finds it; a string that holds one is taken, as the same number.
-        rest = column.left & ~left
-        if rest.any():
-            self._columns[f"\0{key}"] = _Texts(column.raws, rest)
-        return _Integers(values, left)
+        return values, left
 
 
 class ArgumentReader:
@@ -255,7 +260,6 @@ def _float(text: bytes) -> float | None:
 
 def _texts_or_integers(key: str, rows: I64, raws: list[Any]) -> Iterable[Leftover]:
     """Leftovers of one key by what they are: integers of 64 bits as such, everything else as text."""
-    key = key.removeprefix("\0")
     joined, offsets = _joined(raws)
     firsts = np.frombuffer(joined, dtype=np.uint8)[offsets[:-1]]
     maybe = (firsts == ord("-")) | ((firsts >= ord("0")) & (firsts <= ord("9")))

@@ -45,6 +45,8 @@ _NOT_YET = {
 }
 _IN_MEMORY_BYTES = 1 << 30
 """Longer texts are written in segments on the way, which costs a merge."""
+_UNPLACED = "unplaced"
+_UNPLACED_AS = f"{_UNPLACED}, process {_UNPLACED}"
 _READ_SHARE, _EVENTS_SHARE = 0.2, 0.7
 _POLL_SECONDS = 0.1
 
@@ -60,9 +62,7 @@ def import_traces(
     if not paths:
         raise ProfileError("There is no trace to import; name at least one file.")
     for path in paths:
-        kind = detect(path)
-        if kind not in READABLE:
-            raise ProfileError(f"{path} is {_NOT_YET[kind]}")
+        readable(path)
     _check_free(out)
     work = out.with_name(f".{out.name}.{os.getpid()}.part")
     try:
@@ -92,16 +92,24 @@ def import_traces(
     return out
 
 
+def readable(path: Path) -> str:
+    """What kind of trace a file is. Raises ProfileError where it is none that can be imported."""
+    kind = detect(path)
+    if kind not in READABLE:
+        raise ProfileError(f"{path} is {_NOT_YET[kind]}")
+    return kind
+
+
 def import_file(
     path: Path, out: Path, shift_ns: int = 0, advance: Callable[[float], None] = lambda share: None
 ) -> None:
     """Make a profile of one trace file, in this process. `shift_ns` is added to every time. Raises ProfileError."""
-    kind = detect(path)
+    kind = readable(path)
     read = content.read(path, lambda share: advance(share * _READ_SHARE))
     manifest = Manifest(created_by=f"SMProf Desktop {metadata.version('smprof-desktop')}")
     rows = None if len(read.data) < _IN_MEMORY_BYTES else SEGMENT_ROWS
     writer = ProfileWriter(out, manifest, segment_rows=rows)
-    process = writer.process(Process(host="host", process="process"))
+    process = writer.process(Process(host=_UNPLACED, process=_UNPLACED))
     try:
         document = TraceDocument(read.data, manifest.lose, read.cut)
         trace = TraceImport(process, manifest.lose, shift_ns)
@@ -277,7 +285,9 @@ def _assemble(parts: Sequence[Path], manifests: Sequence[Manifest], clock: Clock
             manifest.hosts.append(Host(process.host))
         for loss in source.losses:
             where = f"{process.host}, process {process.process}"
-            manifest.lose(loss.kind, loss.count, f"{where}: {loss.detail}" if loss.detail else where)
+            # What the writer itself lost names the process as it was called before it was placed.
+            detail = loss.detail.removeprefix(_UNPLACED_AS).removeprefix(": ")
+            manifest.lose(loss.kind, loss.count, f"{where}: {detail}" if detail else where)
         manifest.lose("duplicate_process", int(bool(trace.renamed)), trace.renamed)
     manifest.write(out)
 

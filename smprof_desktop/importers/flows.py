@@ -7,20 +7,22 @@ a backward operator nothing where operators carry sequence numbers. What adds no
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from smprof.profile.schema import NONE
 from smprof_desktop.importers.arguments import integer_of
 from smprof_desktop.importers.document import Event
 from smprof_desktop.importers.executions import Chunk
 from smprof_desktop.importers.threads import Id, Threads, number
 
 I64 = NDArray[np.int64]
+
+Call = tuple[int, int, int | None]
+"""Duration and correlation id of an API call; its number instead, where it has no correlation id."""
 
 FORWARD_BACKWARD = "fwdbwd"
 _INTEGERS = msgspec.json.Decoder(list[int])
@@ -53,14 +55,14 @@ class Flows:
         self,
         flows: Iterable[tuple[int, Event]],
         bare: list[tuple[Chunk, int, tuple[Id, Id]]],
-        calls: dict[tuple[int, int], list[Any]],
+        calls: Mapping[tuple[int, int], list[Call]],
         threads: Threads,
         next_correlation: int,
     ) -> dict[int, int]:
         """Set the correlation of executions without one from the flows that end where they start.
 
-        `calls`: by thread and start, the duration, correlation and number of each call; only a call without correlation
-        has a number. Such a call is given a correlation of its own, from `next_correlation` on: call number → it.
+        `calls` are by thread and start. One without correlation id is given one of its own, from `next_correlation`
+        on; gives call number → it.
         """
         ends: dict[tuple[Id, Id, int], tuple[str, bytes]] = {}
         begins: dict[tuple[str, bytes], tuple[Id, Id, int]] = {}
@@ -82,7 +84,7 @@ class Flows:
             if not at:
                 continue
             _duration, correlation, call = max(at, key=lambda item: item[0])
-            if correlation == NONE:
+            if call is not None:
                 if call not in made:
                     made[call] = next_correlation + len(made)
                 correlation = made[call]

@@ -6,24 +6,24 @@ Rows stream: host slices are written piece by piece, device slices are held back
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
-import msgspec
 import numpy as np
 import pyarrow as pa
-from msgspec import Raw
 from numpy.typing import NDArray
 
 from smprof.profile.schema import ANNOTATION_SOURCES, HOST_KINDS, NONE, SIDES
 from smprof.profile.writer import ProcessWriter
 from smprof_desktop.importers import times
 from smprof_desktop.importers.arguments import ArgumentReader, Arguments, Leftover
+from smprof_desktop.importers.counters import Counters
 from smprof_desktop.importers.document import Event, Lose, TraceDocument
 from smprof_desktop.importers.executions import Executions, place, write_leftovers
-from smprof_desktop.importers.flows import Flows
+from smprof_desktop.importers.flows import Call, Flows
+from smprof_desktop.importers.names import Names, text_of
 from smprof_desktop.importers.pairs import Lane, pair
 from smprof_desktop.importers.threads import Id, Threads, number
 
@@ -60,11 +60,7 @@ KINETO_CATEGORIES = frozenset(CATEGORIES) - {"overhead"}
 
 _OTHER = ("host", "other")
 _MEMORY = b'"[memory]"'
-_MEMORY_COUNTERS = (
-    ("Total Allocated", "memory allocated [bytes]"),
-    ("Total Reserved", "memory reserved [bytes]"),
-    ("Bytes", "memory change [bytes]"),
-)
+_EXTERNAL_ID = ("External id", "external id")
 _MOST_DETAILS = 20
 
 
@@ -76,6 +72,7 @@ class TraceImport:
         self.threads = Threads()
         self.executions = Executions(process)
         self.flows = Flows()
+        self.counters = Counters(process, lose)
         self.metadata_rows: dict[tuple[str, Id, Id], bytes] = {}
         self.pids: Counter[int] = Counter()
         """Host slices by pid."""
@@ -87,9 +84,8 @@ class TraceImport:
         self._lose = lose
         self._shift_ns = shift_ns
         self._readers: defaultdict[tuple[str, str], ArgumentReader] = defaultdict(ArgumentReader)
-        self._name_ids: dict[bytes, int] = {}
-        self._name_texts: dict[int, str] = {}
-        self._calls: list[tuple[I64, I64, I64]] = []
+        self._names = Names(process)
+        self._call_columns: list[tuple[I64, I64, I64]] = []
         self._call_lanes: list[tuple[I64, I64]] = []
         self._calls_without_correlation: list[tuple[Event, int, int]] = []
         self._made: dict[int, int] = {}
@@ -105,7 +101,9 @@ class TraceImport:
         self._write_pairs(document)
         self._link_by_flows(document)
         self._write_calls_without_correlation()
-        columns = [np.concatenate(parts) for parts in zip(*self._calls, strict=True)] or [np.zeros(0, np.int64)] * 3
+        columns = [np.concatenate(parts) for parts in zip(*self._call_columns, strict=True)] or [
+            np.zeros(0, np.int64)
+        ] * 3
         correlation, external, start_ns = columns
         self.executions.write(correlation, external, start_ns)
         self.flows.count_losses(
@@ -133,7 +131,8 @@ class TraceImport:
             elif phase in ("i", "I", "R"):
                 self._instant(group)
             elif phase == "C":
-                self._counters(group)
+                self.recorded.add("counter")
+                self.counters.values(self._timed(group))
             else:
                 self._phases[f"phase {phase[:20]}" if phase else "no phase"] += len(group)
         if "B" in by_phase or "E" in by_phase:
@@ -175,70 +174,105 @@ class TraceImport:
                 self._widen_window(group, start_ns[at], duration_ns[at])
             table, kind = CATEGORIES.get(category, _OTHER)
             self.recorded.add(kind if table == "host" else table)
-            if table == "device":
-                self._device(kind, group, start_ns[at], duration_ns[at])
-            elif table == "host":
-                self._host(kind, group, start_ns[at], duration_ns[at])
-            else:
-                self._annotation(kind, group, start_ns[at], duration_ns[at])
+            write = self._writer_of(table, kind)
+            write(group, start_ns[at], duration_ns[at])
+
+    def _writer_of(self, table: str, kind: str) -> Callable[[list[Event], I64, I64], None]:
+        if table == "device":
+            return partial(self._device, kind)
+        if table == "annotation":
+            return partial(self._annotation, kind)
+        return {"api": self._calls, "op": self._operators, "sync": self._syncs}.get(kind, partial(self._host, kind))
 
     def _device(self, kind: str, events: list[Event], start_ns: I64, duration_ns: I64) -> None:
         arguments = self._readers["device", kind].read([event.args for event in events])
-        names = self._names(events)
-        unplaced = self.executions.add(
-            kind, events, start_ns, duration_ns, names, arguments, self._name_texts.__getitem__
-        )
+        names = self._names.ids(events)
+        unplaced = self.executions.add(kind, events, start_ns, duration_ns, names, arguments, self._names.text)
         self._lose("unplaced_slice", unplaced, "")
 
-    def _host(self, kind: str, events: list[Event], start_ns: I64, duration_ns: I64, made: I64 | None = None) -> None:
-        """Write host slices. `made`: correlation ids of API calls that recorded none; without it such calls wait."""
+    def _calls(self, events: list[Event], start_ns: I64, duration_ns: I64) -> None:
+        """Write API calls; those without correlation id wait for what flows may tell."""
+        arguments = self._readers["host", "api"].read([event.args for event in events])
+        correlation = arguments.take_integers("correlation", low=1)
+        if not (correlation == NONE).any():
+            self._write_calls(events, start_ns, duration_ns, arguments, correlation)
+            return
+        for row in np.flatnonzero(correlation == NONE).tolist():
+            self._calls_without_correlation.append((events[row], int(start_ns[row]), int(duration_ns[row])))
+        good = np.flatnonzero(correlation != NONE)
+        if len(good):
+            self._calls([events[row] for row in good.tolist()], start_ns[good], duration_ns[good])
+
+    def _write_calls(
+        self, events: list[Event], start_ns: I64, duration_ns: I64, arguments: Arguments, correlation: I64
+    ) -> None:
+        columns = {"correlation": correlation, "external_id": arguments.take_integers(*_EXTERNAL_ID)}
+        columns["thread"] = self._threads_of(events)
+        self._call_columns.append((correlation, columns["external_id"], start_ns))
+        self._call_lanes.append((columns["thread"], duration_ns))
+        self._write_host("api", start_ns, duration_ns, self._names.ids(events), columns, arguments)
+
+    def _operators(self, events: list[Event], start_ns: I64, duration_ns: I64) -> None:
+        """Write operators. Up to torch 1.11 the profiler's steps are filed among them: they are annotations."""
+        names = self._names.ids(events)
+        steps = np.isin(names, self._names.steps) if self._names.steps else np.zeros(len(names), dtype=np.bool_)
+        if steps.any():
+            rows = np.flatnonzero(steps)
+            self.recorded.add("annotation")
+            self._annotation("host", [events[row] for row in rows.tolist()], start_ns[rows], duration_ns[rows])
+            rows = np.flatnonzero(~steps)
+            events = [events[row] for row in rows.tolist()]
+            start_ns, duration_ns, names = start_ns[rows], duration_ns[rows], names[rows]
+        if events:
+            arguments = self._readers["host", "op"].read([event.args for event in events])
+            columns = {
+                "external_id": arguments.take_integers(*_EXTERNAL_ID),
+                "sequence": arguments.take_integers("Sequence number", low=0),
+                # 0 marks a forward operator, and stays among the arguments.
+                "forward_thread": arguments.take_integers("Fwd thread id", low=1),
+                "thread": self._threads_of(events),
+            }
+            self._write_host("op", start_ns, duration_ns, names, columns, arguments)
+
+    def _syncs(self, events: list[Event], start_ns: I64, duration_ns: I64) -> None:
+        arguments = self._readers["host", "sync"].read([event.args for event in events])
+        device, stream, _unplaced = place(events, arguments)
+        columns = {
+            "correlation": arguments.take_integers("correlation", low=1),
+            "external_id": arguments.take_integers(*_EXTERNAL_ID),
+            "device": device,
+            "stream": stream,
+            "thread": np.full(len(events), NONE, dtype=np.int64),
+        }
+        self._write_host("sync", start_ns, duration_ns, self._names.ids(events), columns, arguments)
+
+    def _host(self, kind: str, events: list[Event], start_ns: I64, duration_ns: I64) -> None:
+        """Write host slices of the kinds that have no columns of their own."""
         arguments = self._readers["host", kind].read([event.args for event in events])
-        columns: dict[str, Any] = {}
-        if kind in ("api", "sync"):
-            columns["correlation"] = arguments.take_integers("correlation", low=1)
-        if kind == "api" and made is None:
-            waiting = columns["correlation"] == NONE
-            if waiting.any():
-                rows = np.flatnonzero(waiting).tolist()
-                self._calls_without_correlation += [
-                    (events[row], int(start_ns[row]), int(duration_ns[row])) for row in rows
-                ]
-                good = np.flatnonzero(~waiting)
-                if len(good):
-                    self._host(kind, [events[row] for row in good.tolist()], start_ns[good], duration_ns[good])
-                return
-        if made is not None:
-            columns["correlation"] = made
-        columns["external_id"] = arguments.take_integers("External id", "external id")
-        if kind == "sync":
-            columns["device"], columns["stream"], _unplaced = place(events, arguments)
-            thread = np.full(len(events), NONE, dtype=np.int64)
-        else:
-            pids = [event.pid for event in events]
-            thread = self.threads.ids(pids, [event.tid for event in events])
-            if kind != "overhead":
-                self._count_pids(pids)
-        if kind == "op":
-            columns["sequence"] = arguments.take_integers("Sequence number", low=0)
-            columns["forward_thread"] = arguments.take_integers("Fwd thread id", low=1)
-        if kind == "api":
-            self._calls.append((columns["correlation"], columns["external_id"], start_ns))
-            self._call_lanes.append((thread, duration_ns))
-        kinds = np.full(len(events), HOST_KINDS.index(kind), dtype=np.uint8)
-        ids = self._process.append(
-            "host",
-            {
-                "kind": kinds,
-                "thread": thread,
-                "start_ns": start_ns,
-                "duration_ns": duration_ns,
-                "name_id": self._names(events),
-                **columns,
-            },
-        )
-        write_leftovers(self._process, "host", ids, list(arguments.leftovers()))
+        columns = {"external_id": arguments.take_integers(*_EXTERNAL_ID)}
+        columns["thread"] = self._threads_of(events, counted=kind != "overhead")
+        ids = self._write_host(kind, start_ns, duration_ns, self._names.ids(events), columns, arguments)
         if kind == "other" and events[0].cat:
             self._write_category(events[0].cat, ids)
+
+    def _write_host(
+        self, kind: str, start_ns: I64, duration_ns: I64, names: I64, columns: dict[str, I64], arguments: Arguments
+    ) -> I64:
+        code = np.full(len(names), HOST_KINDS.index(kind), dtype=np.uint8)
+        times_and_names = {"kind": code, "start_ns": start_ns, "duration_ns": duration_ns, "name_id": names}
+        ids = self._process.append("host", {**times_and_names, **columns})
+        write_leftovers(self._process, "host", ids, arguments.leftovers())
+        return ids
+
+    def _threads_of(self, events: list[Event], counted: bool = True) -> I64:
+        """The threads of events. `counted`: their pids may be the process's own."""
+        pids = [event.pid for event in events]
+        if counted:
+            counts = {pids[0]: len(pids)} if len(set(pids)) == 1 else Counter(pids)
+            for pid, count in counts.items():
+                if isinstance(pid, int):
+                    self.pids[pid] += count
+        return self.threads.ids(pids, [event.tid for event in events])
 
     def _write_category(self, category: str, ids: I64) -> None:
         texts = pa.repeat(pa.scalar(json.dumps(category), pa.large_string()), len(ids))
@@ -246,26 +280,24 @@ class TraceImport:
 
     def _annotation(self, side: str, events: list[Event], start_ns: I64, duration_ns: I64) -> None:
         arguments = self._readers["annotation", side].read([event.args for event in events])
-        columns: dict[str, Any] = {"external_id": arguments.take_integers("External id", "external id")}
+        columns: dict[str, Any] = {"external_id": arguments.take_integers(*_EXTERNAL_ID)}
         if side == "device":
             columns["device"], columns["stream"], unplaced = place(events, arguments)
             self._lose("unplaced_slice", unplaced, "")
         else:
-            pids = [event.pid for event in events]
-            columns["thread"] = self.threads.ids(pids, [event.tid for event in events])
-            self._count_pids(pids)
+            columns["thread"] = self._threads_of(events)
         ids = self._process.append(
             "annotation",
             {
                 "side": np.full(len(events), SIDES.index(side), dtype=np.uint8),
                 "start_ns": start_ns,
                 "duration_ns": duration_ns,
-                "name_id": self._names(events),
+                "name_id": self._names.ids(events),
                 "source": np.full(len(events), ANNOTATION_SOURCES.index("user_annotation"), dtype=np.uint8),
                 **columns,
             },
         )
-        write_leftovers(self._process, "annotation", ids, list(arguments.leftovers()))
+        write_leftovers(self._process, "annotation", ids, arguments.leftovers())
 
     def _instant(self, events: list[Event]) -> None:
         """Memory records become counters; what else happens at a point in time is not shown."""
@@ -275,55 +307,18 @@ class TraceImport:
             if name == _MEMORY:
                 memory.append(event)
             else:
-                self._instants[_text(name)[:60]] += 1
+                self._instants[text_of(name)[:60]] += 1
         timed = self._timed(memory)
         if not timed:
             return
         self.recorded.add("memory")
         memory = [event for _time, event in timed]
-        arguments = self._readers["counter", "memory"].read([event.args for event in memory])
-        device = arguments.take_integers("Device Id", low=0, high=(1 << 31) - 1)
-        # c10::DeviceType: 0 is the CPU, whose device id says nothing.
-        device[arguments.take_integers("Device Type", low=0) <= 0] = NONE
-        self._write_memory(np.array([time for time, _event in timed], dtype=np.int64), device, arguments)
-
-    def _write_memory(self, time_ns: I64, device: I64, arguments: Arguments) -> None:
-        owner = np.full(len(time_ns), NONE, dtype=np.int64)
-        for key, name in _MEMORY_COUNTERS:
-            values = arguments.take_floats(key)
-            rows = np.flatnonzero(~np.isnan(values))
-            if len(rows):
-                name_id = np.full(len(rows), self._process.name_id(name), dtype=np.int64)
-                columns = {"name_id": name_id, "device": device[rows], "time_ns": time_ns[rows], "value": values[rows]}
-                owner[rows] = self._process.append("counter", columns)
-        without = int(np.count_nonzero(owner == NONE))
-        self._lose("gap_value", without, "memory records without a value")
-        for left in arguments.leftovers():
-            has = owner[left.rows] != NONE
-            left.rows = left.rows[has]
-            left.integers = None if left.integers is None else left.integers[has]
-            left.texts = None if left.texts is None else left.texts.filter(pa.array(has))
-            write_leftovers(self._process, "counter", owner, [left])
-
-    def _counters(self, events: list[Event]) -> None:
-        names, times_ns, values = [], [], []
-        for time_ns, event in self._timed(events):
-            name = _text(bytes(event.name))
-            for series, value in _series(event.args):
-                names.append(self._process.name_id(name if series in ("", "value", name) else f"{name} {series}"))
-                times_ns.append(time_ns)
-                values.append(value)
-        gaps = sum(value is None for value in values)
-        self._lose("gap_value", gaps, "")
-        if names:
-            self.recorded.add("counter")
-            columns = {"name_id": np.array(names, np.int64), "time_ns": np.array(times_ns, np.int64)}
-            self._process.append("counter", {**columns, "value": np.array(values, np.float64)})
+        self.counters.memory(timed)
 
     def _metadata(self, events: list[Event]) -> None:
         """Keep the last of each kind for each thread: files repeat them up to hundreds of thousands of times."""
         for event in events:
-            self.metadata_rows[_text(bytes(event.name)), number(event.pid), number(event.tid)] = bytes(event.args)
+            self.metadata_rows[text_of(bytes(event.name)), number(event.pid), number(event.tid)] = bytes(event.args)
 
     def _timed(self, events: list[Event]) -> list[tuple[int, Event]]:
         """Events with their times; those without a readable one are counted."""
@@ -357,27 +352,6 @@ class TraceImport:
         known = self.window_ns
         self.window_ns = (begin, end) if known is None else (min(begin, known[0]), max(end, known[1]))
 
-    def _count_pids(self, pids: list[Id]) -> None:
-        counts = {pids[0]: len(pids)} if len(set(pids)) == 1 else Counter(pids)
-        for pid, count in counts.items():
-            if isinstance(pid, int):
-                self.pids[pid] += count
-
-    def _names(self, events: Iterable[Event]) -> I64:
-        """Name ids of events. Equal raw texts are looked at once."""
-        known, ids = self._name_ids, []
-        for event in events:
-            raw = bytes(event.name)
-            found = known.get(raw)
-            if found is None:
-                text = _name(raw)
-                found = known[raw] = self._process.name_id(text)
-                if isinstance(text, bytes):
-                    self._lose("invalid_text", 1, "")
-                self._name_texts[found] = text if isinstance(text, str) else text.decode(errors="replace")
-            ids.append(found)
-        return np.array(ids, dtype=np.int64)
-
     def _write_pairs(self, document: TraceDocument) -> None:
         pairs = pair(self._pair_events, lambda lanes: self._last_ends(document, lanes))
         self._lose("unmatched_begin", pairs.unmatched_begins, "")
@@ -408,28 +382,19 @@ class TraceImport:
         bare = self.executions.without_correlation()
         if not bare or not self.flows.any:
             return
-        calls: dict[tuple[int, int], list[Any]] = defaultdict(list)
+        calls: defaultdict[tuple[int, int], list[Call]] = defaultdict(list)
+        highest = 0
         for (correlation, _external, start_ns), (thread, duration_ns) in zip(
-            self._calls, self._call_lanes, strict=True
+            self._call_columns, self._call_lanes, strict=True
         ):
-            for key, length, value in zip(
-                zip(thread.tolist(), start_ns.tolist(), strict=True),
-                duration_ns.tolist(),
-                correlation.tolist(),
-                strict=True,
-            ):
-                calls[key].append((length, value, None))
+            highest = max(highest, int(correlation.max(initial=0)))
+            rows = (column.tolist() for column in (thread, start_ns, duration_ns, correlation))
+            for lane, start, duration, value in zip(*rows, strict=True):
+                calls[lane, start].append((duration, value, None))
         for index, (event, start, duration) in enumerate(self._calls_without_correlation):
             calls[self.threads.id(event.pid, event.tid), start].append((duration, NONE, index))
-        highest = max(
-            (
-                int(column.max())
-                for column in (*(call[0] for call in self._calls), self.executions.column("correlation"))
-                if len(column)
-            ),
-            default=0,
-        )
-        self._made = self.flows.link(self._flow_events(document), bare, calls, self.threads, max(highest, 0) + 1)
+        highest = max(highest, int(self.executions.column("correlation").max(initial=0)))
+        self._made = self.flows.link(self._flow_events(document), bare, calls, self.threads, highest + 1)
 
     def _flow_events(self, document: TraceDocument) -> Iterable[tuple[int, Event]]:
         for events, _share in document.pieces():
@@ -448,7 +413,9 @@ class TraceImport:
             for index, correlation in self._made.items():
                 made[index] = correlation
             events, starts, durations = zip(*waiting, strict=True)
-            self._host("api", list(events), np.array(starts, np.int64), np.array(durations, np.int64), made)
+            arguments = self._readers["host", "api"].read([event.args for event in events])
+            start_ns, duration_ns = np.array(starts, np.int64), np.array(durations, np.int64)
+            self._write_calls(list(events), start_ns, duration_ns, arguments, made)
 
     def _count_by_name(self, kind: str, counts: Counter[str]) -> None:
         for name, count in counts.most_common(_MOST_DETAILS):
@@ -456,49 +423,3 @@ class TraceImport:
         self._lose(
             kind, sum(counts.values()) - sum(count for _name, count in counts.most_common(_MOST_DETAILS)), "others"
         )
-
-
-def _name(raw: bytes) -> str | bytes:
-    """The name that a JSON text holds; its bytes where they are not valid Unicode."""
-    if not raw:
-        return ""
-    try:
-        value = msgspec.json.decode(raw)
-    except msgspec.DecodeError:
-        try:
-            value = json.loads(raw.decode("utf-8", "surrogateescape"), strict=False)
-        except ValueError:
-            return raw
-    if not isinstance(value, str):
-        return raw
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        try:
-            return value.encode("utf-8", "surrogateescape")
-        except UnicodeEncodeError:
-            return value.encode("utf-8", "surrogatepass")
-    return value
-
-
-def _text(raw: bytes) -> str:
-    name = _name(raw)
-    return name if isinstance(name, str) else name.decode(errors="replace")
-
-
-def _series(args: Raw) -> list[tuple[str, float | None]]:
-    """The values of a counter event by series; None where one is not a finite number."""
-    try:
-        fields = msgspec.json.decode(bytes(args) or b"{}")
-    except msgspec.DecodeError:
-        fields = None
-    if not isinstance(fields, dict):
-        return [("", None)]
-    series: list[tuple[str, float | None]] = []
-    for key, value in fields.items():
-        try:
-            number_of = float(value) if isinstance(value, (int, float, str)) else None
-        except (ValueError, OverflowError):
-            number_of = None
-        series.append((key, number_of if number_of is not None and math.isfinite(number_of) else None))
-    return series

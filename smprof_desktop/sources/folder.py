@@ -1,0 +1,91 @@
+"""What profiles and traces a folder holds, without opening any of them whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from smprof.profile.manifest import MANIFEST_NAME, ProfileError
+
+PROFILE = "profile"
+_MOST_ENTRIES = 20_000
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A profile or trace. `size_bytes` of a profile is that of its files; `kind` is "profile" or what `detect` said."""
+
+    name: str
+    path: Path
+    kind: str
+    size_bytes: int
+    modified_s: float
+
+
+def entries(folder: Path, detect: Callable[[Path], str]) -> list[Entry]:
+    """The profiles and traces directly in `folder`, by name. What is neither is left out.
+
+    `detect` tells what a file is and raises ProfileError for what is no trace. Raises ProfileError where the folder
+    cannot be listed.
+    """
+    found = []
+    try:
+        paths = sorted(folder.iterdir(), key=lambda path: natural(path.name))[:_MOST_ENTRIES]
+    except FileNotFoundError:
+        raise ProfileError(f"{folder} does not exist; check the path.") from None
+    except NotADirectoryError:
+        raise ProfileError(f"{folder} is not a folder; choose a folder.") from None
+    except OSError as error:
+        raise ProfileError(f"{folder} cannot be listed: {error.strerror or error}; check its permissions.") from None
+    for path in paths:
+        if path.name.startswith("."):
+            continue
+        try:
+            if path.is_dir():
+                if is_profile(path):
+                    found.append(_entry(path, PROFILE, _size_of(path), path / MANIFEST_NAME))
+            elif path.is_file():
+                found.append(_entry(path, detect(path), path.stat().st_size, path))
+        except (OSError, ProfileError):
+            continue
+    return found
+
+
+def is_profile(path: Path) -> bool:
+    """Whether `path` is a profile's folder."""
+    return (path / MANIFEST_NAME).is_file()
+
+
+def natural(name: str) -> tuple[object, ...]:
+    """A sort key by which `worker2` stands before `worker10`."""
+    parts: list[object] = []
+    digits = ""
+    for sign in f"{name}\0":
+        if sign.isascii() and sign.isdigit():
+            digits += sign
+            continue
+        if digits:
+            parts += [(0, int(digits[:4000]), "")]
+            digits = ""
+        parts.append((1, 0, sign))
+    return (*parts, name)
+
+
+def _entry(path: Path, kind: str, size_bytes: int, dated: Path) -> Entry:
+    return Entry(path.name, path, kind, size_bytes, dated.stat().st_mtime)
+
+
+def _size_of(folder: Path) -> int:
+    """Bytes of the files of a profile; links are not followed."""
+    total, waiting = 0, [(folder, 0)]
+    while waiting:
+        place, depth = waiting.pop()
+        for path in place.iterdir():
+            if path.is_symlink():
+                continue
+            if path.is_file():
+                total += path.stat().st_size
+            elif path.is_dir() and depth < 4:
+                waiting.append((path, depth + 1))
+    return total

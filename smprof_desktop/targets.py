@@ -1,0 +1,91 @@
+"""TARGETs of the command line and of the Load page → one open profile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from smprof.profile.manifest import ProfileError
+from smprof.profile.reader import Profile
+from smprof_desktop.importers import convert
+from smprof_desktop.importers.detect import detect
+from smprof_desktop.progress import CancelCheck, Cancelled, Progress, never, silent
+from smprof_desktop.sources import folder
+from smprof_desktop.sources.store import Store, key_of
+
+_NAMED_AT_MOST = 3
+
+
+def open_targets(
+    targets: Sequence[str], progress: Progress = silent, cancelled: CancelCheck = never, store: Store | None = None
+) -> Profile:
+    """One profile of all targets: profile folders, trace files, and folders of traces.
+
+    All trace files together are one import, kept in the store by content. Raises ProfileError, and Cancelled.
+    """
+    if not targets:
+        raise ProfileError("There is nothing to open; name a profile folder or a trace file.")
+    profiles: list[Path] = []
+    traces: list[Path] = []
+    for target in targets:
+        for path in _paths_of(target):
+            listed = profiles if path.is_dir() else traces
+            if path.resolve() not in {known.resolve() for known in listed}:
+                listed.append(path)
+    if traces:
+        profiles.append(imported(traces, progress, cancelled, store))
+    if cancelled():
+        raise Cancelled
+    opened = [Profile.open(path) for path in profiles]
+    return opened[0] if len(opened) == 1 else Profile.combine(opened)
+
+
+def imported(
+    traces: Sequence[Path], progress: Progress = silent, cancelled: CancelCheck = never, store: Store | None = None
+) -> Path:
+    """The profile folder of trace files, imported unless the store has it already."""
+    store = store if store is not None else Store()
+    for path in traces:
+        convert.readable(path)
+    progress(0.0, "looking for an earlier import")
+    try:
+        key = key_of(traces, f"importer {convert.VERSION}", cancelled)
+        if cancelled():
+            raise Cancelled
+        return store.put(key, lambda out: convert.import_traces(traces, out, progress, cancelled))
+    except OSError as error:
+        where = error.filename or store.folder
+        raise ProfileError(
+            f"{where}: {error.strerror or error}; check the path, its permissions and free space."
+        ) from None
+
+
+def _paths_of(target: str) -> list[Path]:
+    """The profile folders and trace files that a target stands for."""
+    if "://" in target:
+        raise ProfileError(f"{target} cannot be opened: this version reads local files only; download it first.")
+    path = Path(target).expanduser()
+    try:
+        if not path.exists():
+            raise ProfileError(f"{target} does not exist; check the path.")
+        if not path.is_dir() or folder.is_profile(path):
+            return [path]
+    except OSError as error:
+        raise ProfileError(f"{target} cannot be read: {error.strerror or error}; check the path.") from None
+    found = folder.entries(path, detect)
+    traces = [entry.path for entry in found if entry.kind in convert.READABLE]
+    if traces:
+        return traces
+    profiles = [entry for entry in found if entry.kind == folder.PROFILE]
+    if len(profiles) == 1:
+        return [profiles[0].path]
+    if profiles:
+        names = ", ".join(entry.name for entry in profiles[:_NAMED_AT_MOST])
+        more = f" and {len(profiles) - _NAMED_AT_MOST} more" if len(profiles) > _NAMED_AT_MOST else ""
+        raise ProfileError(f"{target} holds {len(profiles)} profiles ({names}{more}); open one of them.")
+    if found:
+        # Nothing in it can be read yet: the refusal of the first says what it is.
+        convert.readable(found[0].path)
+    raise ProfileError(
+        f"{target} holds neither a profile nor a trace; open a folder that holds manifest.json or traces."
+    )
