@@ -241,7 +241,7 @@ class RankRows:
         name = self._writer.name_id(f"step_{happened.step}")
         self._add_annotations(np.array([begin]), np.array([end]), np.array([name], np.int32))
         step_ns = max(begin - self._step_begin, 0) if self._step_begin else 0
-        fetch = self._fetch_end + 200_000 if self._step_begin else begin + 20_000
+        fetch = max(self._fetch_end, self._step_begin) + 200_000 if self._step_begin else begin + 20_000
         # A batch is fetched while the step before it runs; only where that takes longer does the step wait.
         waits = data - begin > 1_000_000
         fetch_end = data - 18_000 if waits else fetch + int(step_ns * (0.5 + 0.1 * happened.draws.uniform[41]))

@@ -36,7 +36,8 @@ QUERIES = {
         JOIN names n ON n.folder = s.folder AND n.id = s.name_id
         WHERE d.kind = 'kernel' GROUP BY n.name ORDER BY 3 DESC, 1""",
     "memory": """
-        SELECT kind, copy_kind, count(*), sum(duration_ns), sum(bytes) FROM device WHERE kind <> 'kernel' GROUP BY ALL""",
+        SELECT kind, copy_kind, count(*), sum(duration_ns), sum(bytes)
+        FROM device WHERE kind <> 'kernel' GROUP BY ALL""",
     "syncs": """
         SELECT n.name, count(*), sum(duration_ns) FROM host h JOIN names n ON h.folder = n.folder AND h.name_id = n.id
         WHERE h.kind = 'api' AND n.name LIKE '%Synchronize%' GROUP BY n.name""",
@@ -46,7 +47,8 @@ QUERIES = {
           WHERE d.kind = 'kernel')""",
     "annotations": """
         SELECT n.name, count(*), sum(duration_ns), median(duration_ns), max(duration_ns)
-        FROM annotation a JOIN names n ON a.folder = n.folder AND a.name_id = n.id WHERE side = 'host' GROUP BY n.name""",
+        FROM annotation a JOIN names n ON a.folder = n.folder AND a.name_id = n.id
+        WHERE side = 'host' GROUP BY n.name""",
     "annotations_gpu": """
         SELECT a.folder, a.id, min(d.start_ns), max(d.start_ns + d.duration_ns), count(*)
         FROM annotation a JOIN host h ON h.folder = a.folder AND h.kind = 'api'
