@@ -98,6 +98,8 @@ class Ladder:
         self._begin_ns, self._end_ns = rows["begin_ns"], rows["end_ns"]
         steps = process.table("ladder")
         self._steps = steps
+        self._kept_window = (0, -1, 0)
+        self._kept: dict[int, _Part | None] = {}
         self._levels: dict[int, list[tuple[int, int, int]]] = {}
         if len(steps):
             lane_row, level = steps["lane_row"], steps["level"]
@@ -279,7 +281,15 @@ class Ladder:
         return begin + low, begin + high
 
     def _part(self, lane_row: int, first_bin: int, last_bin: int, bin_level: int) -> _Part | None:
-        """The touched bins of one lane row, or None where there are none."""
+        """The touched bins of one lane row, or None where there are none; kept until another window is asked for."""
+        window = (first_bin, last_bin, bin_level)
+        if window != self._kept_window:
+            self._kept_window, self._kept = window, {}
+        if lane_row not in self._kept:
+            self._kept[lane_row] = self._make_part(lane_row, first_bin, last_bin, bin_level)
+        return self._kept[lane_row]
+
+    def _make_part(self, lane_row: int, first_bin: int, last_bin: int, bin_level: int) -> _Part | None:
         table_index = int(self._table[lane_row])
         step = self._step(lane_row, bin_level)
         if step is not None:

@@ -258,6 +258,8 @@ class _ProcessLanes:
         self.marks: dict[tuple[int, int], dict[int, list[int]]] = {}
         self.syncs: dict[tuple[int, int], dict[int, list[int]]] = {}
         self.threads: dict[int, dict[int, list[int]]] = {}
+        self.own_rows: set[int] = set()
+        """Lane rows of what the recorder did itself, which would make every moment busy."""
         table = process.table("lane_rows")
         kinds = table.texts("kind")
         columns = [table[name].tolist() for name in ("table", "device", "stream", "thread", "row")]
@@ -271,6 +273,8 @@ class _ProcessLanes:
                 target = self.syncs.setdefault((device, stream), {})
             else:
                 target = self.threads.setdefault(thread, {})
+                if kind in ("other", "overhead"):
+                    self.own_rows.add(lane_row)
             target.setdefault(row, []).append(lane_row)
         used = {device for device, _ in (*self.streams, *self.marks) if device != NONE}
         used |= {device for device, _ in self.syncs if device in {d.index for d in self.info.devices} or device in used}
@@ -319,7 +323,9 @@ class _ProcessLanes:
         return BusySource(self.index, tuple(rows))
 
     def _thread_source(self) -> BusySource:
-        return BusySource(self.index, tuple(r for lines in self.threads.values() for r in lines.get(0, ())))
+        """Any thread busy, what the recorder did itself aside unless there is nothing else."""
+        rows = [r for lines in self.threads.values() for r in lines.get(0, ())]
+        return BusySource(self.index, tuple(r for r in rows if r not in self.own_rows) or tuple(rows))
 
     def _rows(self, lines: dict[int, list[int]]) -> tuple[Row, ...]:
         return tuple(Row(self.index, tuple(lines[number])) for number in sorted(lines))

@@ -132,7 +132,9 @@ class RasterPainter:
         if not drawing.arrows:
             return
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
-        halo, colour = QPen(_colour(self.theme.background, 190), 4.0), QPen(_colour(self.theme.arrow), 1.8)
+        width_px = 1.8 if len(drawing.arrows) == 1 else 1.0
+        halo = QPen(_colour(self.theme.background, 190), width_px + 2.0)
+        colour = QPen(_colour(self.theme.arrow), width_px)
         paths = [arrow_path(arrow) for arrow in drawing.arrows]
         painter.setBrush(Qt.BrushStyle.NoBrush)
         for pen in (halo, colour):
@@ -206,9 +208,9 @@ class RasterPainter:
             x_px = drawing.header_px + round(tick.x_px)
             painter.fillRect(QRectF(x_px, bottom - (8 if tick.major else 5), 1, 8), _colour(self.theme.muted))
             painter.setPen(_colour(self.theme.text if tick.major else self.theme.muted))
-            painter.drawText(
-                QRectF(x_px + 4, top, 200, bottom - top - 2), flags | Qt.AlignmentFlag.AlignLeft, tick.label
-            )
+            if x_px + 4 + self._small_metrics.horizontalAdvance(tick.label) <= right:
+                box = QRectF(x_px + 4, top, 200, bottom - top - 2)
+                painter.drawText(box, flags | Qt.AlignmentFlag.AlignLeft, tick.label)
         painter.restore()
         painter.setPen(_colour(self.theme.muted))
         text = drawing.axis_base or "time from start"

@@ -39,9 +39,9 @@ class Window:
 
     @staticmethod
     def around(view: Viewport, limits: Limits) -> Window:
-        """The view and half of it on either side, in whole bins."""
+        """The view and a quarter of it on either side, in whole bins."""
         level = view.bin_level
-        margin = (view.end_ns - view.begin_ns) // 2 + 1
+        margin = (view.end_ns - view.begin_ns) // 4 + 1
         begin = max(view.begin_ns - margin, min(limits.first_ns, view.begin_ns))
         end = min(view.end_ns + margin, max(limits.last_ns, view.end_ns)) + 1
         return Window((begin >> level) << level, (((end - 1) >> level) + 1) << level, level)
@@ -138,8 +138,9 @@ class Pictures:
         self._names: dict[int, Names] = {}
         self._rows: dict[Row, RowPicture] = {}
         self._curves: dict[str, Curve] = {}
+        self._busy_window = Window(0, 0, 0)
+        self._busy: dict[BusySource, Busy] = {}
         self._counter_ranges: dict[str, tuple[float, float]] = {}
-        self._counter_times: dict[CounterRange, tuple[I64, NDArray[np.float64]]] = {}
 
     def ladder(self, process: int) -> Ladder:
         found = self._ladders.get(process)
@@ -174,9 +175,7 @@ class Pictures:
         total = np.zeros(last - first + 1, np.float64)
         is_exact = True
         for source in sources:
-            answer: Busy = self.ladder(source.process).busy(
-                source.lane_rows, window.begin_ns, window.end_ns, window.level, bound
-            )
+            answer = self._busy_of(source, window, bound)
             total += answer.busy_ns
             is_exact &= answer.is_exact
         total /= float(1 << window.level) * max(len(sources), 1)
@@ -207,6 +206,17 @@ class Pictures:
         """Let go of the pictures of everything but these rows and lanes."""
         self._rows = {row: picture for row, picture in self._rows.items() if row in rows}
         self._curves = {key: curve for key, curve in self._curves.items() if key in keys}
+
+    def _busy_of(self, source: BusySource, window: Window, bound: bool) -> Busy:
+        """One source's busy time; kept, because a device counts for its own lanes, its process and its host."""
+        if window != self._busy_window:
+            self._busy_window, self._busy = window, {}
+        found = self._busy.get(source)
+        if found is None:
+            ladder = self.ladder(source.process)
+            found = ladder.busy(source.lane_rows, window.begin_ns, window.end_ns, window.level, bound)
+            self._busy[source] = found
+        return found
 
     def _make_row(self, row: Row, kind: str, view: Viewport) -> RowPicture:
         ladder, names = self.ladder(row.process), self.names(row.process)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 MAX_ARROWS = 200
 """Arrows drawn from one launch; its note says how many executions there are."""
+ARROWS_APART_PX = 6.0
 MIN_COLUMN_SHARE = 0.25
 """Height of the emptiest column, as a share of the row: a lone short slice must stay visible."""
 HIT_PX = 2.0
@@ -429,7 +430,7 @@ class Scene:
             targets = [
                 SliceRef(launch.process, "device", row) for row in self._in_view(executions, launch.process, frame.view)
             ]
-        ends = [end for target in targets if (end := self.anchor(frame, target)) is not None]
+        ends = _apart([end for target in targets if (end := self.anchor(frame, target)) is not None])
         note = None
         if len(executions) > 1:
             text = (
@@ -521,6 +522,14 @@ def with_scroll(frame: Frame, scroll_px: float, scene: Scene) -> Frame:
     """The frame scrolled to `scroll_px`, as far as there are lanes."""
     most = max(0.0, scene.layout(frame.expanded).total_px - (frame.height_px - scene.top_px))
     return replace(frame, scroll_px=min(max(scroll_px, 0.0), most))
+
+
+def _apart(ends: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The first end of each few pixels: more arrows there would be a blot."""
+    kept: dict[tuple[int, float], tuple[float, float]] = {}
+    for x_px, y_px in ends:
+        kept.setdefault((int(x_px // ARROWS_APART_PX), y_px), (x_px, y_px))
+    return list(kept.values())
 
 
 def _masked(rects: Rects, mask: NDArray[np.bool_]) -> Rects:

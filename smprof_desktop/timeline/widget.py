@@ -43,6 +43,7 @@ NOTCH_FACTOR = 1.3
 SETTLE_MS = 500
 """A view that has stood so long is one that `back` returns to."""
 DRAG_FROM_PX = 4
+HEADER_PX = 290.0
 MIN_HEADER_PX, MAX_HEADER_SHARE = 90.0, 0.6
 GRIP_PX = 4
 FIT_PADDING = 0.15
@@ -62,7 +63,7 @@ class TimelineWidget(QAbstractScrollArea):
         self.scene: Scene | None = None
         self.expanded: frozenset[str] = frozenset()
         self.focus_key = ""
-        self.header_px = 270.0
+        self.header_px = HEADER_PX
         self.view = Viewport(0, 1, 1.0)
         self._fit_view: Viewport | None = None
         self._press: QPointF | None = None

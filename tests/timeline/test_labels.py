@@ -11,8 +11,8 @@ def test_what_fits_stays_whole() -> None:
 
 def test_both_ends_stay() -> None:
     elider = Elider(lambda text: 8.0 * len(text))
-    assert elider.elided("void cutlass::Kernel<gemm_tn_align1>", 96) == "void c…ign1>"
-    assert elider.elided("abcdefgh", 48) == "abc…gh"
+    assert elider.elided("void cutlass::Kernel<gemm_tn_align1>", 96) == "void cut…n1>"
+    assert elider.elided("abcdefgh", 48) == "abcd…h"
 
 
 def test_too_narrow_is_empty_and_widths_are_never_exceeded() -> None:
@@ -33,7 +33,7 @@ def test_a_name_of_megabytes_is_cut_without_reading_it_all() -> None:
         measured.append(text)
         return 8.0
 
-    assert Elider(width).elided("a" + "b" * 5_000_000 + "c", 64) == "abbb…bbc"
+    assert Elider(width).elided("a" + "b" * 5_000_000 + "c", 64) == "abbbb…bc"
     assert len(measured) < 10
 
 
