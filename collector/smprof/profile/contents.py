@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -83,13 +83,27 @@ def check_bytes(folder: Path, named: storage.TableFile, line: storage.JournalLin
     if line is None:
         return None
     path = folder / named.name
-    if path.stat().st_size != line.bytes:
-        return f"{path.stat().st_size} bytes instead of {line.bytes}"
-    checksum = 0
+    size = path.stat().st_size
+    if size != line.bytes:
+        return f"{size} bytes instead of {line.bytes}"
     with path.open("rb") as stream:
-        while piece := stream.read(4 << 20):
-            checksum = zlib.crc32(piece, checksum)
-    return None if checksum == line.crc32 else "its checksum is wrong"
+        return None if _checksum(stream, size) == line.crc32 else "its checksum is wrong"
+
+
+def _checksum(stream: BinaryIO, size: int) -> int:
+    """CRC-32 of the next `size` bytes, or of what there is of them."""
+    checksum = 0
+    while size > 0 and (piece := stream.read(min(size, 4 << 20))):
+        checksum = zlib.crc32(piece, checksum)
+        size -= len(piece)
+    return checksum
+
+
+def intact_row_groups(folder: Path, named: storage.TableFile, line: storage.JournalLine) -> list[int]:
+    """The row groups of a damaged file whose bytes are those that were journaled; none where its footer is not."""
+    with (folder / named.name).open("rb") as stream:
+        good = [_checksum(stream, size) == crc32 for size, crc32 in line.pieces]
+    return [index for index, intact in enumerate(good[:-1]) if intact] if good and good[-1] else []
 
 
 def open_parquet(folder: Path, named: storage.TableFile) -> pq.ParquetFile:
@@ -161,11 +175,14 @@ def _salvage_file(
     """Add the readable row groups of one file to `parts`; return how many rows are lost and why."""
     why = check_bytes(folder, named, line)
     expected = line.rows if line else 0
+    intact = intact_row_groups(folder, named, line) if why and line else None
+    if intact == []:
+        return expected, why
     got = 0
     try:
         file = open_parquet(folder, named)
         expected = expected or file.metadata.num_rows
-        for group in range(file.num_row_groups):
+        for group in range(file.num_row_groups) if intact is None else intact:
             try:
                 rows = _read_group(file, named.table, group, version)
             except (pa.ArrowException, ValueError, OSError, KeyError) as error:
@@ -173,7 +190,7 @@ def _salvage_file(
                 continue
             got += cols.length_of(rows)
             parts.append(rows)
-    except (pa.ArrowException, ValueError, OSError) as error:
+    except (pa.ArrowException, ValueError, OSError, KeyError) as error:
         why = why or one_line(error)
     return expected - got, why if got < expected or why else None
 

@@ -179,7 +179,7 @@ class ProcessProfile:
                 if check_bytes(self.folder, files[0], listing.journal.get(files[0].name)) is not None:
                     return None
                 file = self._files[name] = open_parquet(self.folder, files[0])
-            except (pa.ArrowException, OSError, ValueError):
+            except (pa.ArrowException, OSError, ValueError, KeyError):
                 return None
             tables[name] = Table(name, file.metadata.num_rows, self._loader(name, file))
         if any(len(tables[name]) for name in ("device", "host", "annotation")) and not len(tables["lane_rows"]):

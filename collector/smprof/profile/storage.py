@@ -32,13 +32,18 @@ _FILE = re.compile(r"([a-z_]{1,20})-(\d{6,9})(?:-(\d{6,9}))?\.parquet")
 
 @dataclass(frozen=True)
 class JournalLine:
-    """One file of a process folder, as it was when it was closed."""
+    """One file of a process folder, as it was when it was closed.
+
+    `pieces` are (length in bytes, CRC-32) of consecutive parts of the file: each row group, the first with the four
+    bytes before it, and at last the footer. Damage to one row group is thereby told from damage to the others.
+    """
 
     file: str
     table: str
     rows: int
     bytes: int
     crc32: int
+    pieces: tuple[tuple[int, int], ...]
 
     def text(self) -> str:
         """The line as it stands in the journal."""
@@ -76,9 +81,19 @@ def parse_journal_line(text: str) -> JournalLine | None:
     named = parse_file_name(values[0]) if isinstance(values[0], str) else None
     if named is None or named.table != values[1]:
         return None
-    if not all(type(value) is int and 0 <= value < 1 << 62 for value in values[2:]):
+    if not all(_is_size(value) for value in values[2:]):
         return None
-    return JournalLine(*values)
+    pieces = line.get("pieces")
+    if not isinstance(pieces, list) or not all(isinstance(piece, list) and len(piece) == 2 for piece in pieces):
+        return None
+    if not all(_is_size(value) for piece in pieces for value in piece):
+        return None
+    file, name, rows, size, crc32 = values
+    return JournalLine(file, name, rows, size, crc32, tuple((length, crc) for length, crc in pieces))
+
+
+def _is_size(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 62
 
 
 def encode(table: str, columns: Mapping[str, Any], row_group_rows: int = ROW_GROUP_ROWS) -> bytes:
@@ -147,7 +162,26 @@ def write_table(folder: Path, name: str, columns: Mapping[str, Any]) -> JournalL
     assert named is not None, name
     content = encode(named.table, columns)
     write_atomically(folder / name, content)
-    return JournalLine(name, named.table, cols.length_of(columns), len(content), zlib.crc32(content))
+    rows, view, pieces = cols.length_of(columns), memoryview(content), []
+    for begin, end in pairwise((0, *_row_group_ends(content), len(content))):
+        pieces.append((end - begin, zlib.crc32(view[begin:end])))
+    return JournalLine(name, named.table, rows, len(content), zlib.crc32(content), tuple(pieces))
+
+
+def _row_group_ends(content: bytes) -> list[int]:
+    """Where each row group's bytes end in a Parquet file."""
+    metadata = pq.read_metadata(pa.BufferReader(content))
+    ends = []
+    for index in range(metadata.num_row_groups):
+        group = metadata.row_group(index)
+        chunks = [group.column(place) for place in range(group.num_columns)]
+        ends.append(max(_first_page(chunk) + chunk.total_compressed_size for chunk in chunks))
+    return ends
+
+
+def _first_page(chunk: Any) -> int:
+    dictionary = chunk.dictionary_page_offset
+    return int(chunk.data_page_offset if dictionary is None else dictionary)
 
 
 def append_to_journal(folder: Path, lines: Sequence[JournalLine]) -> None:
