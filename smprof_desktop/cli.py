@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from smprof import __version__
-from smprof.profile.manifest import MANIFEST_NAME, ProfileError, write_atomically
+from smprof.profile.manifest import ProfileError, write_atomically
 from smprof_desktop.progress import Cancelled, Progress
 
 PROGRAM = "smprof-desktop"
@@ -201,7 +201,10 @@ def _count(text: str) -> int:
 
 
 def _open_window(options: argparse.Namespace) -> int:
-    check_targets(options.targets)
+    if options.targets:
+        from smprof_desktop import targets
+
+        targets.check(options.targets)
     from smprof_desktop.app import run
 
     return int(run(options.targets, options.page, options.range_ns, options.select))
@@ -210,7 +213,6 @@ def _open_window(options: argparse.Namespace) -> int:
 def _import(options: argparse.Namespace) -> int:
     from smprof_desktop.importers.convert import import_traces
 
-    check_targets(options.traces)
     with TerminalProgress() as progress:
         print(import_traces([Path(trace) for trace in options.traces], options.out, progress))
     return 0
@@ -219,15 +221,13 @@ def _import(options: argparse.Namespace) -> int:
 def _report(options: argparse.Namespace) -> int:
     if options.json == "-" and options.html == "-":
         raise ProfileError("Standard output cannot hold both JSON and HTML; give one of them a file.")
-    check_targets(options.targets)
-    from smprof_desktop import report
-    from smprof_desktop.targets import open_targets
+    from smprof_desktop import report, targets
 
     with TerminalProgress() as progress:
-        profile = open_targets(options.targets, progress)
-        begin_ns, end_ns = options.range_ns or (None, None)
-        if options.range_ns:
-            begin_ns, end_ns = begin_ns + profile.begin_ns, end_ns + profile.begin_ns
+        profile = targets.open_targets(options.targets, progress)
+        begin_ns, end_ns = (None, None) if options.range_ns is None else (
+            profile.begin_ns + edge for edge in options.range_ns
+        )
         figures = report.build(profile, begin_ns, end_ns, options.step, progress)
     if options.json is not None:
         _write(options.json, json.dumps(figures, indent=1, allow_nan=False) + "\n")
@@ -241,7 +241,9 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _snapshot(options: argparse.Namespace) -> int:
-    check_targets(options.targets)
+    from smprof_desktop import targets
+
+    targets.check(options.targets)
     if not options.out.absolute().parent.is_dir():
         raise ProfileError(f"The folder of {options.out} does not exist; create it first.")
     from smprof_desktop.app import snapshot
@@ -269,42 +271,6 @@ def _synthesize(options: argparse.Namespace) -> int:
             )
         )
     return 0
-
-
-def check_targets(targets: Sequence[str]) -> None:
-    """A cheap look at every target before anything slow begins. Raises ProfileError for what can never be opened."""
-    for target in targets:
-        if target.startswith("s3://"):
-            raise ProfileError(f"{target} cannot be opened yet: copy it to a folder here and give that one.")
-        path = Path(target)
-        if path.is_dir():
-            _check_folder(path)
-        elif path.exists():
-            from smprof_desktop.importers.detect import detect
-
-            detect(path)
-        else:
-            raise ProfileError(f"There is no file or folder {target}; check the path.")
-
-
-def _check_folder(folder: Path) -> None:
-    """A profile, or at least one file that is a trace."""
-    if (folder / MANIFEST_NAME).is_file():
-        return
-    from smprof_desktop.importers.detect import detect
-
-    files = sorted(entry for entry in folder.iterdir() if entry.is_file() and not entry.name.startswith("."))
-    if not files:
-        raise ProfileError(f"The folder {folder} holds no profile and no trace; give a profile folder or a trace file.")
-    for file in files:
-        try:
-            detect(file)
-        except ProfileError:
-            continue
-        return
-    raise ProfileError(
-        f"The folder {folder} holds neither a {MANIFEST_NAME} nor a known trace; give a profile or a trace file."
-    )
 
 
 def _write(target: str, text: str) -> None:

@@ -40,6 +40,14 @@ def open_targets(
     return opened[0] if len(opened) == 1 else Profile.combine(opened)
 
 
+def check(targets: Sequence[str]) -> None:
+    """A cheap look at every target before anything slow begins. Raises ProfileError for what cannot be opened."""
+    for target in targets:
+        for path in _paths_of(target):
+            if not path.is_dir():
+                convert.readable(path)
+
+
 def imported(
     traces: Sequence[Path], progress: Progress = silent, cancelled: CancelCheck = never, store: Store | None = None
 ) -> Path:

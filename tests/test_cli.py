@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from smprof import __version__
-from smprof_desktop import cli
+from smprof_desktop import cli, targets
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -45,13 +46,13 @@ def test_a_bad_path_is_one_sentence_before_a_window_shows(
     missing, empty, foreign = tmp_path / "missing", tmp_path / "empty", tmp_path / "notes.txt"
     empty.mkdir()
     foreign.write_text("Dear diary, today nothing was profiled.\n")
-    assert refusal(capsys, *command, str(missing)) == f"There is no file or folder {missing}; check the path."
-    assert "holds no profile and no trace" in refusal(capsys, *command, str(empty))
-    assert "notes.txt" in refusal(capsys, *command, str(foreign))
+    assert refusal(capsys, *command, str(missing)) == f"{missing} does not exist; check the path."
+    assert refusal(capsys, *command, str(empty)).startswith(f"{empty} holds neither a profile nor a trace")
+    assert refusal(capsys, *command, str(foreign)).startswith(f"{foreign} is no trace that SMProf Desktop knows")
     folder = tmp_path / "notes"
     folder.mkdir()
     foreign.rename(folder / "notes.txt")
-    assert "neither a manifest.json nor a known trace" in refusal(capsys, *command, str(folder))
+    assert refusal(capsys, *command, str(folder)).startswith(f"{folder} holds neither a profile nor a trace")
 
 
 @pytest.mark.parametrize(
@@ -68,7 +69,7 @@ def test_a_bad_path_is_one_sentence_before_a_window_shows(
         (["snapshot", "x", "--page", "load", "-o", "y", "--scale", "0"], "'0' is not between 0.5 and 8"),
         (["synthesize", "-o", "x", "--steps", "0"], "'0' is not a whole number above 0"),
         (["jobs"], "Listing jobs is not there yet"),
-        (["report", "s3://bucket/profile"], "s3://bucket/profile cannot be opened yet"),
+        (["report", "s3://bucket/profile"], "s3://bucket/profile cannot be opened: this version reads local"),
     ],
 )
 def test_a_bad_argument_is_one_sentence(
@@ -82,19 +83,19 @@ def test_a_path_cannot_write_to_the_terminal(capsys: pytest.CaptureFixture[str])
 
 
 def test_ctrl_c_is_quiet(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def interrupted(_targets: object) -> None:
+    def interrupted(*_arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "check_targets", interrupted)
+    monkeypatch.setattr(targets, "open_targets", interrupted)
     assert cli.main(["report", "x"]) == 130
     assert capsys.readouterr() == ("", "")
 
 
 def test_a_full_disk_is_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def full(_targets: object) -> None:
+    def full(*_arguments: object) -> None:
         raise OSError(28, "No space left on device", "/somewhere/report.json")
 
-    monkeypatch.setattr(cli, "check_targets", full)
+    monkeypatch.setattr(targets, "open_targets", full)
     assert refusal(capsys, "report", "x") == "No space left on device: /somewhere/report.json"
 
 
@@ -104,7 +105,7 @@ def test_progress_is_told_to_terminals_after_a_second(monkeypatch: pytest.Monkey
             return True
 
     now_s = 0.0
-    monkeypatch.setattr(cli.time, "monotonic", lambda: now_s)
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)
     for stream, shown in ((Terminal(), True), (io.StringIO(), False)):
         now_s = 100.0
         monkeypatch.setattr(sys, "stderr", stream)
@@ -128,6 +129,7 @@ def test_help_version_and_refusals_need_no_window_system() -> None:
         "from smprof_desktop import cli\n"
         "import smprof_desktop.report\n"
         "assert cli.main(['report', '/no/such/file']) == 1\n"
+        "assert cli.main(['/no/such/file']) == 1\n"
         "assert cli.main(['jobs']) == 1\n"
         "heavy = [name for name in sys.modules if name.split('.')[0] in ('PySide6', 'pyqtgraph', 'psygnal')]\n"
         "assert not heavy, heavy\n"
