@@ -11,7 +11,8 @@ SAMPLE_PROFILE = "sample"
 def path(name: str) -> Path:
     """Where the resource of that name is. Raises FileNotFoundError, saying where it was looked for.
 
-    A wheel carries `resources/` of the repository as `smprof_desktop/data/`; an editable installation has it beside the package.
+    A wheel carries `resources/` of the repository as `smprof_desktop/data/`; an editable installation has it beside the
+    package.
     """
     places = (_PACKAGE / "data" / name, _PACKAGE.parent / "resources" / name)
     for place in places:
