@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -17,6 +18,9 @@ from smprof_desktop.progress import Cancelled, Progress
 
 PROGRAM = "smprof-desktop"
 PAGES = ("load", "dashboard", "timeline", "advice", "information", "settings", "shortcuts")
+WIDEST_NAME = 72
+NUMBERS_WIDTH = 64
+"""Characters that the numbers of the widest table take."""
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it: 128 + SIGINT."""
 
@@ -236,8 +240,15 @@ def _report(options: argparse.Namespace) -> int:
 
         _write(options.html, html(figures))
     if options.json is None and options.html is None:
-        sys.stdout.write(report.text(figures))
+        sys.stdout.write(report.text(figures, widest_name=_widest_name()))
     return 0
+
+
+def _widest_name() -> int:
+    """Characters of a name that fit a terminal beside a table's numbers; a fixed number in files and pipes."""
+    if not sys.stdout.isatty():
+        return WIDEST_NAME
+    return min(max(shutil.get_terminal_size().columns - NUMBERS_WIDTH, 24), 200)
 
 
 def _snapshot(options: argparse.Namespace) -> int:

@@ -167,6 +167,8 @@ def _identity(profile: Profile, ref: SliceRef) -> Section:
 
 def _thread_text(process: ProcessProfile, thread: int) -> str:
     named = [entry.name for entry in process.info.threads if entry.id == thread and entry.name]
+    if named and str(thread) in named[0]:
+        return named[0]  # PyTorch names a thread "thread 4711 (python3)"
     return f"{thread}" + (f" ({named[0]})" if named else "")
 
 
