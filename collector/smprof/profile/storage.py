@@ -30,6 +30,16 @@ MAX_JOURNAL_BYTES = 64 << 20
 _FILE = re.compile(r"([a-z_]{1,20})-(\d{6,9})(?:-(\d{6,9}))?\.parquet")
 
 
+_ASCENDING = frozenset(
+    ("id", "start_ns", "time_ns", "begin_ns", "end_ns", "begin_row", "end_row", "bin", "longest")
+    + ("correlation", "external_id", "launch", "op", "sequence", "integer")
+)
+"""Columns whose neighbours differ little: differences take 0.1 to 2.6 B a value on real traces, anything else more."""
+
+_SPREAD = frozenset(("duration_ns", "busy_ns", "bytes", "name_id", "shape_id", "slices"))
+"""Columns of small numbers in no order: byte planes take 1.2 to 1.6 B a duration on real traces, differences 2.4."""
+
+
 @dataclass(frozen=True)
 class JournalLine:
     """One file of a process folder, as it was when it was closed.
@@ -101,7 +111,7 @@ def encode(table: str, columns: Mapping[str, Any], row_group_rows: int = ROW_GRO
     rows = cols.length_of(columns)
     sink = pa.BufferOutputStream()
     schema = cols.to_arrow(table, columns, 0, 0).schema
-    encodings, dictionary = _encodings(table, columns)
+    encodings, dictionary = _encodings(table)
     with pq.ParquetWriter(
         sink,
         schema,
@@ -119,31 +129,18 @@ def encode(table: str, columns: Mapping[str, Any], row_group_rows: int = ROW_GRO
     return content
 
 
-def _encodings(table: str, columns: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
+def _encodings(table: str) -> tuple[dict[str, str], list[str]]:
+    """Encoding by column, and the columns with a dictionary."""
     encodings: dict[str, str] = {}
     dictionary: list[str] = []
     for column in TABLES[table]:
-        values = columns[column.name]
-        if pa.types.is_dictionary(column.type) or (cols.is_text(column) and table == "args"):
-            dictionary.append(column.name)
-        elif cols.is_text(column):
-            continue
-        elif pa.types.is_floating(column.type):
-            encodings[column.name] = "BYTE_STREAM_SPLIT"
-        elif _few_values(values):
-            dictionary.append(column.name)
-        elif column.type != pa.int8():
+        if column.name in _ASCENDING:
             encodings[column.name] = "DELTA_BINARY_PACKED"
+        elif column.name in _SPREAD or pa.types.is_floating(column.type):
+            encodings[column.name] = "BYTE_STREAM_SPLIT"
+        elif not cols.is_text(column) or table == "args":
+            dictionary.append(column.name)
     return encodings, dictionary
-
-
-def _few_values(values: Any) -> bool:
-    """Whether a dictionary serves better than differences: few values for the number of rows, going up and down."""
-    if len(values) < 1000:
-        return False
-    step = max(1, len(values) // 4096)
-    sample = values[::step]
-    return len(np.unique(sample)) * 8 < len(sample)
 
 
 def _row_groups(columns: Mapping[str, Any], rows: int, size: int) -> list[tuple[int, int]]:
