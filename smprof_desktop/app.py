@@ -70,11 +70,14 @@ def run(
     session, tasks = Session(), Tasks()
     window = MainWindow(session, tasks, settings, _open_targets)
     themes = ThemeSwitch(application, settings)
-    window.show()
     if targets:
-        window.load(targets, lambda: _show_asked(window, page or "dashboard", range_ns, select))
+        # Imports on the task's thread would hold up the first picture.
+        window.painted.connect(
+            lambda: window.load(targets, lambda: _show_asked(window, page or "dashboard", range_ns, select))
+        )
     elif page is not None:
         window.show_page(page)
+    window.show()
     with _closed_by_interrupt(window):
         code = application.exec()
     tasks.close()

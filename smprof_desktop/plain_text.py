@@ -11,8 +11,7 @@ MAX_TOOLTIP_CHARACTERS = 3_000
 
 
 def tooltip(text: str) -> str:
-    """A tooltip's text that shows `text` literally: Qt would take `a<b>` for mark-up and tooltips cannot be told not
-    to."""
+    """A tooltip that shows `text` literally: Qt would take `a<b>` for mark-up, and tooltips cannot be told not to."""
     if len(text) > MAX_TOOLTIP_CHARACTERS:
         text = f"{text[:MAX_TOOLTIP_CHARACTERS]}… ({len(text):,} characters; copy for all of them)"
     return f'<p style="white-space: pre-wrap">{html.escape(text)}</p>'
@@ -24,6 +23,5 @@ def menu_text(text: str, longest: int = 90) -> str:
 
 
 def table_text(rows: Iterable[Iterable[str]]) -> str:
-    """Rows as tab-separated text, as a spreadsheet takes it from the clipboard: one line a row, whatever the cells
-    hold."""
+    """Rows as tab-separated text, as spreadsheets take it: one line a row, whatever the cells hold."""
     return "\n".join("\t".join(" ".join(cell.split()) for cell in row) for row in rows)

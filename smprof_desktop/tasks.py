@@ -212,8 +212,7 @@ class Tasks(QObject):
 
 
 def sentence_of(error: BaseException) -> str:
-    """One sentence for the user: what is wrong, where, and what to do. What is our own fault goes to the log in
-    full."""
+    """One sentence for the user: what is wrong, where, what to do. What is our own fault goes to the log in full."""
     if isinstance(error, ProfileError):
         return str(error)
     if isinstance(error, MemoryError):

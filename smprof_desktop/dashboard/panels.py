@@ -27,8 +27,7 @@ MAX_HISTOGRAM_BINS = 60
 
 @dataclass(frozen=True)
 class Scope:
-    """What the page answers for: a profile, or its range [begin_ns, end_ns). The report is built once, when first
-    asked."""
+    """What the page answers for: a profile, or its range [begin_ns, end_ns). The report is built once, on demand."""
 
     profile: Profile
     begin_ns: int | None = None
@@ -259,8 +258,7 @@ def histogram(durations_ns: Int64s, basis: str) -> Histogram:
 
 
 def bin_edges(begin_ns: int, end_ns: int, bins: int) -> Int64s:
-    """Edges of at most `bins` equal bins of whole ns, the last one cut off at `end_ns`; `end_ns` is above
-    `begin_ns`."""
+    """Edges of at most `bins` equal bins of whole ns; the last one is cut off at `end_ns`, above `begin_ns`."""
     width_ns = -(-(end_ns - begin_ns) // bins)
     count = -(-(end_ns - begin_ns) // width_ns)
     return np.array([*(begin_ns + width_ns * index for index in range(count)), end_ns], np.int64)

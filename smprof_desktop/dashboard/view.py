@@ -46,7 +46,6 @@ class Card(QFrame):
         self._help.hide()
         self._question.toggled.connect(self._help.setVisible)
         self._note = _plain("", "muted")
-        self._note.setMinimumHeight(70)
         self._note.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._chart: QWidget | None = None
         self._basis = _plain("", "muted")
@@ -97,6 +96,7 @@ class Card(QFrame):
         self._drop_chart()
         self.state = state
         self._note.setText(text)
+        self._note.setMinimumHeight(180 if state == "waiting" else 70)  # the page should not jump when figures arrive
         self._note.show()
         self._basis.hide()
 
@@ -109,8 +109,7 @@ class Card(QFrame):
 
 
 class DashboardView(QScrollArea):
-    """The cards, laid out by width. Figures are worked out beside the window; a newer profile replaces what is under
-    way."""
+    """The cards, laid out by width. Figures are worked out beside the window; those of an older profile are dropped."""
 
     def __init__(self, session: Session, tasks: Tasks, panels: Sequence[Panel] = PANELS) -> None:
         super().__init__()

@@ -27,8 +27,7 @@ PAGES = (
 
 @dataclass(frozen=True)
 class Command:
-    """Something the window does. `keys` are Qt key sequences, the first one is shown; `slot` is a method of the
-    window."""
+    """Something the window does. `keys` are Qt key sequences; `slot` is a method of the window."""
 
     name: str
     menu: str

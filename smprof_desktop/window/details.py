@@ -14,8 +14,7 @@ LEADS = "→"
 
 
 class DetailsPane(QWidget):
-    """The rows of `analysis.slices.describe` under their headings; activating a row with an arrow goes to that
-    slice."""
+    """The rows of `analysis.slices.describe`; activating a row with an arrow goes to that slice."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()

@@ -168,7 +168,7 @@ class LoadPage(QWidget):
         entries = self._settings.recent()
         self._recent.clear()
         for targets in entries:
-            item = QListWidgetItem(_recent_text(targets))
+            item = QListWidgetItem(targets_text(targets))
             item.setData(_TARGETS, targets)
             item.setToolTip(tooltip("\n".join(targets[:50])))
             self._recent.addItem(item)
@@ -188,8 +188,8 @@ class LoadPage(QWidget):
             super().keyPressEvent(event)
 
 
-def _recent_text(targets: tuple[str, ...]) -> str:
-    """One line: the name first, then where it is."""
+def targets_text(targets: tuple[str, ...]) -> str:
+    """Targets in one line: the name first, then where it is."""
     first = Path(targets[0])
     more = f" and {len(targets) - 1} more" if len(targets) > 1 else ""
     return f"{first.name or first}{more}   —   {first.parent}"

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QByteArray, QEvent, QSize, Qt, QTimer
-from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QPalette
+from PySide6.QtCore import QByteArray, QEvent, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QPaintEvent, QPalette
 from PySide6.QtWidgets import (
     QAbstractScrollArea,
     QFileDialog,
@@ -33,7 +33,7 @@ from smprof_desktop.window.commands import COMMANDS, PAGES, Command
 from smprof_desktop.window.facts import devices_of, summary
 from smprof_desktop.window.fields import label
 from smprof_desktop.window.icons import icon
-from smprof_desktop.window.load_page import LoadPage
+from smprof_desktop.window.load_page import LoadPage, targets_text
 
 if TYPE_CHECKING:
     from smprof.profile.reader import Profile
@@ -48,14 +48,20 @@ _TO_COME = {"advice": "Advice is to come: what to change, with its evidence and 
 
 
 class MainWindow(QMainWindow):
-    """Left pane, header and one page at a time. Pages are built when first shown, so that the window is there at
-    once."""
+    """Left pane, header and one page at a time. Pages are built when first shown, so that the window is there at once.
+
+    Signals:
+        painted(): the window has been drawn for the first time; what may take long begins here.
+    """
+
+    painted = Signal()
 
     def __init__(self, session: Session, tasks: Tasks, settings: Settings, open_targets: OpenTargets) -> None:
         super().__init__()
         self.session, self.tasks, self.settings = session, tasks, settings
         self._open_targets = open_targets
         self._loading: int | None = None
+        self._is_painted = False
         self._loading_since = 0.0
         self._actions: list[tuple[Command, QAction]] = []
         self._pages: dict[str, QWidget] = {}
@@ -104,7 +110,7 @@ class MainWindow(QMainWindow):
         wanted = tuple(targets)
         self._loading_since = time.monotonic()
         self.show_page("load")
-        self.load_page.show_progress(0.0, f"Loading {elide_middle(', '.join(wanted), 100)}")
+        self.load_page.show_progress(0.0, f"Loading {elide_middle(targets_text(wanted), 120)}")
         self._loading = self.tasks.start(
             LOADING,
             partial(_open, self._open_targets, wanted),
@@ -330,8 +336,7 @@ class MainWindow(QMainWindow):
     def _fill_recent(self) -> None:
         self._recent_menu.clear()
         for targets in self.settings.recent():
-            more = f" and {len(targets) - 1} more" if len(targets) > 1 else ""
-            action = self._recent_menu.addAction(menu_text(targets[0]) + more)
+            action = self._recent_menu.addAction(menu_text(targets_text(targets)))
             action.triggered.connect(partial(_call, self.load, targets))
         if self._recent_menu.isEmpty():
             self._recent_menu.addAction("Nothing was loaded yet").setEnabled(False)
@@ -361,6 +366,13 @@ class MainWindow(QMainWindow):
         if event.type() == QEvent.Type.DevicePixelRatioChange and self._navigation.count() == len(PAGES):
             self._colour_icons()
         return super().event(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Tell once that there is a window to see."""
+        super().paintEvent(event)
+        if not self._is_painted:
+            self._is_painted = True
+            QTimer.singleShot(0, self, self.painted.emit)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Take files and folders."""

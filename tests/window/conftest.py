@@ -51,6 +51,16 @@ class Loader:
         return Profile.open(Path(targets[0]))
 
 
+@pytest.fixture(autouse=True)
+def unchanged_application(qapp: QApplication) -> Iterator[None]:
+    """Give the application its looks back: all tests share it."""
+    sheet, palette, font = qapp.styleSheet(), qapp.palette(), qapp.font()
+    yield
+    qapp.setStyleSheet(sheet)
+    qapp.setPalette(palette)
+    qapp.setFont(font)
+
+
 @pytest.fixture
 def loader() -> Loader:
     return Loader()
