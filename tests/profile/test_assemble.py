@@ -95,41 +95,43 @@ def test_links_equal_their_definition(host_rows: list[Any], device_rows: list[An
             assert calls["start_ns"][launch] == min(candidates)
 
 
+def obvious_operators(rows: list[dict[str, Any]]) -> list[int | None]:
+    """The operator of each API call, as positions in `rows`, slice by slice from the definition."""
+    found: list[int | None] = [None] * len(rows)
+    for thread in (1, 2):
+        mine = [i for i, row in enumerate(rows) if row["thread"] == thread and row["kind"] != "sync"]
+        mine.sort(key=lambda i: (rows[i]["start_ns"], -rows[i]["duration_ns"], rows[i]["kind"] == "api", i))
+        ends = {i: rows[i]["start_ns"] + max(rows[i]["duration_ns"], 1) for i in mine}
+        depth: dict[int, int] = {}
+        above: dict[int, int | None] = {}
+        for place, i in enumerate(mine):
+            still_open = [o for o in mine[:place] if ends[o] > rows[i]["start_ns"]]
+            above[i] = max(still_open, key=lambda o: depth[o], default=None)
+            depth[i] = 0 if above[i] is None else depth[above[i]] + 1
+            up = above[i]
+            while up is not None and rows[up]["kind"] != "op":
+                up = above[up]
+            if rows[i]["kind"] == "api":
+                found[i] = up
+    for i, row in enumerate(rows):
+        if row["kind"] == "api" and (row["external_id"] or 0) > 0:
+            same = [o for o, other in enumerate(rows) if other["kind"] == "op"]
+            same = [o for o in same if rows[o]["external_id"] == row["external_id"]]
+            first = min(same, key=lambda o: (rows[o]["start_ns"], o), default=None)
+            if first is not None and rows[first]["thread"] == row["thread"]:
+                begin, length = rows[first]["start_ns"], rows[first]["duration_ns"]
+                if begin <= row["start_ns"] <= begin + length:
+                    found[i] = first
+    return found
+
+
 @given(HOST_ROWS)
 def test_operators_of_calls_equal_their_definition(host_rows: list[Any]) -> None:
-    table = assemble({"host": raw_table("host", host_rows)})["host"]
-    api, op, sync = (HOST_KINDS.index(kind) for kind in ("api", "op", "sync"))
-    count = len(table["id"])
-
-    def holds(outer: int, inner: int) -> bool:
-        return bool(
-            table["thread"][outer] == table["thread"][inner]
-            and table["start_ns"][outer]
-            <= table["start_ns"][inner]
-            <= table["start_ns"][outer] + table["duration_ns"][outer]
-        )
-
-    for call in range(count):
-        found = int(table["op"][call])
-        if table["kind"][call] != api:
-            assert found == NONE
-            continue
-        same = [o for o in range(count) if table["kind"][o] == op and table["external_id"][call] > 0]
-        same = [o for o in same if table["external_id"][o] == table["external_id"][call]]
-        named = min(same, key=lambda o: (table["start_ns"][o], o), default=NONE)
-        if named != NONE and table["start_ns"][named] == table["start_ns"][found] and holds(named, call):
-            continue
-        around = [o for o in range(count) if table["thread"][o] == table["thread"][call] and table["kind"][o] != sync]
-        around = [o for o in around if table["depth"][o] < table["depth"][call] and holds(o, call)]
-        if found == NONE:
-            open_ops = [o for o in around if table["kind"][o] == op]
-            ends = [int(table["start_ns"][o] + max(table["duration_ns"][o], 1)) for o in open_ops]
-            # An operator that crosses others may stand beside the call's line of ancestors; none may lie right above.
-            above = [o for o in around if table["depth"][o] == table["depth"][call] - 1]
-            assert not [o for o, e in zip(open_ops, ends, strict=True) if o in above and e > table["start_ns"][call]]
-        else:
-            assert table["kind"][found] == op
-            assert holds(found, call)
+    rows = [{**row, "name_id": index} for index, row in enumerate(host_rows)]
+    table = assemble({"host": raw_table("host", rows)})["host"]
+    names = table["name_id"]
+    made = {int(names[i]): int(names[op]) if op != NONE else None for i, op in enumerate(table["op"].tolist())}
+    assert [made[index] for index in range(len(rows))] == obvious_operators(rows)
 
 
 def test_one_link_for_a_runtime_call_and_the_driver_call_inside_it() -> None:

@@ -31,8 +31,8 @@ _FILE = re.compile(r"([a-z_]{1,20})-(\d{6,9})(?:-(\d{6,9}))?\.parquet")
 
 
 _ASCENDING = frozenset(
-    ("id", "start_ns", "time_ns", "begin_ns", "end_ns", "begin_row", "end_row", "bin", "longest")
-    + ("correlation", "external_id", "launch", "op", "sequence", "integer")
+    {"id", "start_ns", "time_ns", "begin_ns", "end_ns", "begin_row", "end_row", "bin", "longest"}
+    | {"correlation", "external_id", "launch", "op", "sequence", "integer"}
 )
 """Columns whose neighbours differ little: differences take 0.1 to 2.6 B a value on real traces, anything else more."""
 
