@@ -30,6 +30,10 @@ MIN_FEW = 64
 MAX_UNION_SLICES = 200_000
 """Up to so many slices the union over several rows is worked out exactly; sorting them takes about 20 ms."""
 
+MAX_KEPT_SLICES = 2_000_000
+"""Up to so many slices the union over all time is kept where that is asked for."""
+
+_FIRST_NS, _LAST_NS = -(1 << 63), (1 << 63) - 1
 _EMPTY = np.zeros(0, np.int64)
 _EMPTY_TABLE = np.zeros(0, np.uint8)
 
@@ -98,6 +102,7 @@ class Ladder:
         self._begin_ns, self._end_ns = rows["begin_ns"], rows["end_ns"]
         steps = process.table("ladder")
         self._steps = steps
+        self._unions: dict[tuple[int, ...], tuple[I64, I64, I64]] = {}
         self._kept_window = (0, -1, 0)
         self._kept: dict[int, _Part | None] = {}
         self._levels: dict[int, list[tuple[int, int, int]]] = {}
@@ -197,11 +202,20 @@ class Ladder:
             np.concatenate([p.row for p in parts])[best],
         )
 
-    def busy(self, lane_rows: Sequence[int], begin_ns: int, end_ns: int, bin_level: int, bound: bool = False) -> Busy:
+    def busy(
+        self,
+        lane_rows: tuple[int, ...],
+        begin_ns: int,
+        end_ns: int,
+        bin_level: int,
+        bound: bool = False,
+        keep_union: bool = False,
+    ) -> Busy:
         """Time in each bin of [begin_ns, end_ns) that at least one of the lane rows covers: their union.
 
-        Exact where the rows of a bin cannot overlap, and where at most MAX_UNION_SLICES slices have to be compared;
-        else, and with `bound`, the sum up to the bin's width.
+        Exact where the rows of a bin cannot overlap, where at most MAX_UNION_SLICES slices have to be compared, and
+        with `keep_union`, which works the union out once for all time; else, and with `bound`, the sum up to the
+        bin's width.
         """
         first_bin, last_bin = begin_ns >> bin_level, (end_ns - 1) >> bin_level
         width = np.int64(1) << np.int64(bin_level)
@@ -222,11 +236,15 @@ class Ladder:
         spots = np.flatnonzero(unclear)
         low_ns = (first_bin + int(spots[0])) << bin_level
         high_ns = (first_bin + int(spots[-1]) + 1) << bin_level
+        if keep_union and not bound and self.total(lane_rows) <= MAX_KEPT_SLICES:
+            edges = (np.arange(len(total) + 1) + first_bin) << np.int64(bin_level)
+            return Busy(bin_level, first_bin, np.diff(_covered_before(*self._union_of(lane_rows), edges)))
         if bound or sum(self.count(lane_row, low_ns, high_ns) for lane_row in lane_rows) > MAX_UNION_SLICES:
             return Busy(bin_level, first_bin, capped, False)
         found = self.slices(lane_rows, low_ns, high_ns)
         edges = (np.arange(spots[0], spots[-1] + 2) + first_bin) << np.int64(bin_level)
-        covered = np.diff(_covered_before(*_union(found.start_ns, found.end_ns), edges))
+        starts, ends = _union(found.start_ns, found.end_ns)
+        covered = np.diff(_covered_before(starts, ends, _running_total(starts, ends), edges))
         capped[spots[0] : spots[-1] + 1] = covered
         return Busy(bin_level, first_bin, capped)
 
@@ -247,6 +265,15 @@ class Ladder:
             if first <= row < last and (best is None or (int(starts[row]) - best[0]) * step < 0):
                 best = int(starts[row]), SliceRef(process, table, row)
         return best[1] if best else None
+
+    def _union_of(self, lane_rows: tuple[int, ...]) -> tuple[I64, I64, I64]:
+        """The union of lane rows over all time, with the time covered before each interval; worked out once."""
+        found = self._unions.get(lane_rows)
+        if found is None:
+            everything = self.slices(lane_rows, _FIRST_NS, _LAST_NS)
+            start_ns, end_ns = _union(everything.start_ns, everything.end_ns)
+            found = self._unions[lane_rows] = start_ns, end_ns, _running_total(start_ns, end_ns)
+        return found
 
     def _are_few(self, lane_rows: Sequence[int], begin_ns: int, end_ns: int, bin_level: int, few: int) -> bool:
         """Whether at most `few` slices touch the window. Stored columns are asked first: no long column is read."""
@@ -326,7 +353,7 @@ def columns_in(start_ns: I64, duration_ns: I64, first_bin: int, last_bin: int, l
     count = last_bin - first_bin + 1
     edges = (np.arange(count + 1, dtype=np.int64) + first_bin) << np.int64(level)
     end_ns = start_ns + duration_ns
-    busy = np.diff(_covered_before(start_ns, end_ns, edges))
+    busy = np.diff(_covered_before(start_ns, end_ns, _running_total(start_ns, end_ns), edges))
     longest = np.full(count, -1, np.int64)
 
     inside = slice(int(np.searchsorted(start_ns, edges[0], "left")), int(np.searchsorted(start_ns, edges[-1], "left")))
@@ -350,11 +377,15 @@ def columns_in(start_ns: I64, duration_ns: I64, first_bin: int, last_bin: int, l
     return touched + first_bin, busy[touched], longest[touched]
 
 
-def _covered_before(start_ns: I64, end_ns: I64, edges: I64) -> I64:
+def _running_total(start_ns: I64, end_ns: I64) -> I64:
+    """Time covered before each interval, and by all of them at the end."""
+    return np.concatenate(([0], np.cumsum(end_ns - start_ns)))
+
+
+def _covered_before(start_ns: I64, end_ns: I64, total: I64, edges: I64) -> I64:
     """Time covered before each edge by sorted intervals that do not overlap, in ns from an arbitrary origin."""
     if len(start_ns) == 0:
         return np.zeros(len(edges), np.int64)
-    total = np.concatenate(([0], np.cumsum(end_ns - start_ns)))
     index = np.searchsorted(start_ns, edges, "left")
     at = np.maximum(index - 1, 0)
     beyond = np.where(index > 0, np.maximum(end_ns[at] - edges, 0), 0)

@@ -242,7 +242,8 @@ def _counter_lanes(parent: str, counters: _Counters, level: int, prefix: str = "
         )
         whole = tuple(by_cpu.get(NONE, ())) or tuple(r for cpu in cpus for r in by_cpu[cpu])
         detail = f"mean over {len(cpus)} CPUs" if NONE not in by_cpu and len(cpus) > 1 else name
-        lanes.append(Lane(key, prefix + name, "counter", level, children, counters=whole, detail=detail))
+        label = prefix + name.removeprefix("GPU ") if prefix else name
+        lanes.append(Lane(key, label, "counter", level, children, counters=whole, detail=detail))
     return lanes
 
 

@@ -22,6 +22,8 @@ I64 = NDArray[np.int64]
 
 OWN_BINS = 3
 """A slice of at least so many bins is drawn by itself, with its own edges and label; shorter ones show as columns."""
+MAX_KEPT_UNIONS = 8_000_000
+"""Device slices of a profile up to which the union of each device's streams is worked out and kept: 0.1 s a million."""
 _UNKNOWN = 255
 _FIRST_NS, _LAST_NS = -(1 << 62), 1 << 62
 
@@ -134,12 +136,13 @@ class Pictures:
     def __init__(self, profile: Profile, limits: Limits) -> None:
         self._profile = profile
         self._limits = limits
+        self._keep_unions = sum(len(process.table("device")) for process in profile.processes) <= MAX_KEPT_UNIONS
         self._ladders: dict[int, Ladder] = {}
         self._names: dict[int, Names] = {}
         self._rows: dict[Row, RowPicture] = {}
         self._curves: dict[str, Curve] = {}
         self._busy_window = Window(0, 0, 0)
-        self._busy: dict[BusySource, Busy] = {}
+        self._busy: dict[tuple[BusySource, bool], Busy] = {}
         self._counter_ranges: dict[str, tuple[float, float]] = {}
 
     def ladder(self, process: int) -> Ladder:
@@ -211,11 +214,13 @@ class Pictures:
         """One source's busy time; kept, because a device counts for its own lanes, its process and its host."""
         if window != self._busy_window:
             self._busy_window, self._busy = window, {}
-        found = self._busy.get(source)
+        found = self._busy.get((source, bound))
         if found is None:
             ladder = self.ladder(source.process)
-            found = ladder.busy(source.lane_rows, window.begin_ns, window.end_ns, window.level, bound)
-            self._busy[source] = found
+            found = ladder.busy(
+                source.lane_rows, window.begin_ns, window.end_ns, window.level, bound, self._keep_unions
+            )
+            self._busy[source, bound] = found
         return found
 
     def _make_row(self, row: Row, kind: str, view: Viewport) -> RowPicture:

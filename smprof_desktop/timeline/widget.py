@@ -46,6 +46,7 @@ DRAG_FROM_PX = 4
 HEADER_PX = 290.0
 MIN_HEADER_PX, MAX_HEADER_SHARE = 90.0, 0.6
 GRIP_PX = 4
+AROUND_ROWS = 4
 FIT_PADDING = 0.15
 SURROUNDINGS = 8.0
 MAX_HOVER_CHARACTERS = 2_000
@@ -261,13 +262,14 @@ class TimelineWidget(QAbstractScrollArea):
         bar.setValue(round(with_scroll(self.frame(), bar.value() + dy_px, self._scene()).scroll_px))
 
     def _scroll_to(self, top_px: float, bottom_px: float) -> None:
-        """Scroll as little as brings [top_px, bottom_px) of the lanes into sight."""
+        """Scroll as little as brings [top_px, bottom_px) of the lanes into sight, with some rows around it."""
         bar = self.verticalScrollBar()
         seen = self.viewport().height() - self._scene().top_px
-        if top_px < bar.value():
-            bar.setValue(round(top_px - 4))
-        elif bottom_px > bar.value() + seen:
-            bar.setValue(round(bottom_px - seen + 4))
+        around = min(AROUND_ROWS * self._scene().metrics.row_px, max(seen - (bottom_px - top_px), 0.0) / 2)
+        if top_px - around < bar.value():
+            bar.setValue(round(top_px - around))
+        elif bottom_px + around > bar.value() + seen:
+            bar.setValue(round(bottom_px + around - seen))
 
     def _bring_into_sight(self, ref: SliceRef) -> None:
         scene = self._scene()

@@ -268,3 +268,31 @@ counter 500 "power W" gap device=0
     heights = drawing.curves.height_px[own].tolist()
     assert heights[0] == pytest.approx(heights[1] / 2, abs=0.5)
     assert header.share == "75"
+
+
+def test_times_beyond_two_to_the_32_microseconds_are_drawn_right(tmp_path: Path) -> None:
+    """A trace of 6,000 s at today's date: every digit of a slice at its end still counts."""
+    start = 1_796_000_000_123_456_789
+    last = start + 6_000_000_000_000
+    text = f"kernel 0/7 {start}+10 first\nkernel 0/7 {last}+7 last\nkernel 0/7 {last + 7}+3 next"
+    scene, frame = scene_of(make_profile(tmp_path, text))
+    slices = scene.draw(replace(frame, view=Viewport(last, last + 10, 1000.0))).slices
+    assert slices.x_px.tolist() == [HEADER_PX, HEADER_PX + 700]
+    assert slices.width_px.tolist() == [699, 299]
+    whole = scene.draw(replace(frame, view=Viewport(start, last + 10, 1000.0)))
+    assert whole.slices.x_px.tolist()[0] == HEADER_PX
+    assert whole.slices.x_px.tolist()[-1] == pytest.approx(HEADER_PX + 1000, abs=0.01)
+
+
+def test_a_synchronisation_record_never_hides_a_kernel(tmp_path: Path) -> None:
+    """A record over the same time on the same stream: 180 ns of kernel stay 180 ns, on a lane of their own."""
+    text = 'kernel 0/7 100+180 gemm\nsync 0/7 110+10 "Stream Sync"\nsync 0/7 120+200 "Event Sync"'
+    scene, frame = scene_of(make_profile(tmp_path, text))
+    drawing = scene.draw(frame)
+    stream = header_of(drawing, "stream 7")
+    own = (drawing.slices.y_px >= stream.y_px) & (drawing.slices.y_px < stream.y_px + stream.height_px)
+    assert drawing.slices.x_px[own].tolist() == [HEADER_PX]
+    assert drawing.slices.width_px[own].tolist() == [179]
+    assert stream.height_px == scene.metrics.row_px + scene.metrics.gap_px
+    assert header_of(drawing, "GPU-0 utilization").share == "82 %"
+    assert len(drawing.slices) == 3

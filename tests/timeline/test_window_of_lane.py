@@ -168,16 +168,18 @@ def test_busy_time_is_that_of_the_union(offset: int, span: int, level: int) -> N
         for start, stop, _, _ in row:
             covered |= set(range(start, stop))
     begin = offset - 20
-    answer = ladder_of_tables(both).busy([0, 1], begin, begin + span, level)
+    answer = ladder_of_tables(both).busy((0, 1), begin, begin + span, level)
     for index, busy in enumerate(answer.busy_ns.tolist()):
         low = (answer.first_bin + index) << level
         assert busy == len(covered & set(range(low, min(low + (1 << level), offset + 3_000))))
     assert answer.is_exact
+    kept = ladder_of_tables(both).busy((0, 1), begin, begin + span, level, keep_union=True)
+    assert kept.busy_ns.tolist() == answer.busy_ns.tolist()
 
 
 def test_overlap_beyond_the_bound_is_marked() -> None:
     tables = Tables([("device", [(1, 2)] * 3000), ("host", [(2, 1)] * 3000)])
-    answer = ladder_of_tables(tables).busy([0, 1], 0, 9000, 8, bound=True)
+    answer = ladder_of_tables(tables).busy((0, 1), 0, 9000, 8, bound=True)
     assert not answer.is_exact
     assert (answer.busy_ns <= 256).all()
 
