@@ -85,10 +85,15 @@ def kineto_import(options: argparse.Namespace) -> Iterator[Measure]:
     memory, text = max(run["peak_bytes"] for run in imported), decode[0]["json_bytes"]
     what = "memory of that import, all processes together, against the uncompressed JSON"
     yield Measure("kineto_memory", what, memory, "B", text, memory / text, "<= 3 x", memory <= 3 * text)
-    size = folder_bytes(DATA / "imported")
-    what = "that import on disk, everything kept, against the source .json.gz"
-    packed = trace.stat().st_size
+    shutil.rmtree(DATA / "imported")
+    # On disk the file as it was published counts: repeated rows, packed in haste, would flatter us.
+    child("import_trace.py", source, DATA / "imported")
+    size, packed = folder_bytes(DATA / "imported"), source.stat().st_size
+    what = f"import of {source.name} on disk, everything kept, against that file"
     yield Measure("kineto_disk", what, size, "B", packed, size / packed, "<= 0.7 x", size <= 0.7 * packed)
+    each = child("slice_bytes.py", DATA / "imported")
+    what = f"bytes on disk of a device or API slice of that import, {int(each['slices']):,} of them"
+    yield Measure("trace_bytes", what, each["bytes_each"], "B", None, None, "<= 6 B", each["bytes_each"] <= 6)
 
 
 def figures(options: argparse.Namespace) -> Iterator[Measure]:
