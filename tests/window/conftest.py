@@ -5,20 +5,22 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from PySide6.QtWidgets import QApplication
-from pytestqt.qtbot import QtBot
 
 from smprof.profile.manifest import ProfileError
 from smprof.profile.reader import Profile
 from smprof_desktop.progress import CancelCheck, Cancelled, Progress
 from smprof_desktop.session import Session
 from smprof_desktop.settings import Settings
-from smprof_desktop.tasks import Tasks
-from smprof_desktop.window.main_window import MainWindow
-from smprof_desktop.window.theme import ThemeSwitch
 from tests.make_profile import write_profile
+
+if TYPE_CHECKING:  # this file is read also where there is no Qt
+    from PySide6.QtWidgets import QApplication
+    from pytestqt.qtbot import QtBot
+
+    from smprof_desktop.window.main_window import MainWindow
 
 TEXT = """
 process 0 window=0:100
@@ -74,6 +76,10 @@ def settings() -> Settings:
 @pytest.fixture
 def window(qtbot: QtBot, qapp: QApplication, loader: Loader, settings: Settings) -> Iterator[MainWindow]:
     """A shown window, closed at the end with nothing left running."""
+    from smprof_desktop.tasks import Tasks
+    from smprof_desktop.window.main_window import MainWindow
+    from smprof_desktop.window.theme import ThemeSwitch
+
     themes = ThemeSwitch(qapp, settings)
     window = MainWindow(Session(), Tasks(), settings, loader)
     qtbot.addWidget(window)
