@@ -105,9 +105,7 @@ def _limits(profile: Profile, begin_ns: int | None, end_ns: int | None) -> tuple
     return begin_ns, end_ns
 
 
-def _figures(
-    process: ProcessProfile, begin_ns: int | None, end_ns: int | None, wanted_step: str | None
-) -> _Figures:
+def _figures(process: ProcessProfile, begin_ns: int | None, end_ns: int | None, wanted_step: str | None) -> _Figures:
     texts, host_table = process.names.texts, process.table("host")
     device = part(process.table("device"), begin_ns, end_ns)
     host = part(host_table, begin_ns, end_ns)
@@ -260,16 +258,15 @@ def _document(profile: Profile, found: list[_Figures], begin_ns: int | None, end
     }
 
 
-def _profile_rows(
-    profile: Profile, found: list[_Figures], begin_ns: int | None, end_ns: int | None
-) -> dict[str, Any]:
+def _profile_rows(profile: Profile, found: list[_Figures], begin_ns: int | None, end_ns: int | None) -> dict[str, Any]:
     first_ns = profile.begin_ns if begin_ns is None else begin_ns
     last_ns = profile.end_ns if end_ns is None else end_ns
+    used_hosts = [process.info.host for process in profile.processes]
     return {
         "name": profile.manifest.name,
         "begin_ns": profile.begin_ns,
         "span_ns": max(last_ns - first_ns, 0),
-        "hosts": list(dict.fromkeys(process.info.host for process in profile.processes)),
+        "hosts": list(dict.fromkeys([host.name for host in profile.manifest.hosts] + used_hosts)),
         "slices": {kind: sum(figures.slices[kind] for figures in found) for kind in SLICE_KINDS},
         "counters": sum(figures.counters for figures in found),
     }

@@ -11,7 +11,7 @@ def time_text(time_ns: int | None) -> str:
     if time_ns is None:
         return "–"
     for unit_ns, unit in _TIMES:
-        if abs(time_ns) >= unit_ns:
+        if abs(time_ns) >= unit_ns - unit_ns // 2_000_000:  # what would round up to 1,000.000 of the unit below
             return f"{time_ns / unit_ns:,.3f} {unit}"
     return f"{time_ns} ns"
 

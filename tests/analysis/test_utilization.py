@@ -1,0 +1,54 @@
+"""Utilization over time: the mean over devices, each against its own window."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from smprof_desktop.analysis import utilization
+from smprof_desktop.analysis.intervals import union
+
+PAIRS = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 20)), max_size=6).map(
+    lambda pairs: [(start, start + duration) for start, duration in pairs]
+)
+NOTHING = np.empty(0, np.int64)
+
+
+@given(st.lists(st.tuples(PAIRS, PAIRS), max_size=3), st.lists(st.integers(0, 80), min_size=2, max_size=6, unique=True))
+def test_each_bin_is_the_mean_of_the_devices_that_recorded_in_it(
+    devices: list[tuple[list[tuple[int, int]], list[tuple[int, int]]]], edges: list[int]
+) -> None:
+    edges = sorted(edges)
+    merged = [[union(*np.array(pairs, np.int64).reshape(-1, 2).T) for pairs in device] for device in devices]
+    windows = [list(zip(*(edge.tolist() for edge in window), strict=True)) for _, window in merged]
+    shares, active_ns, window_ns = utilization.shares_per_bin([busy for busy, _ in merged], windows, np.array(edges))
+    for index, (begin, end) in enumerate(pairwise(edges)):
+        seen = []
+        for busy, window in devices:
+            recorded = {t for first, last in window for t in range(first, last)} & set(range(begin, end))
+            active = {t for first, last in busy for t in range(first, last)} & recorded
+            if recorded:
+                seen.append((len(active), len(recorded)))
+        assert active_ns[index] == sum(active for active, _ in seen)
+        assert window_ns[index] == sum(recorded for _, recorded in seen)
+        if seen:
+            assert abs(shares[index] - sum(a / w for a, w in seen) / len(seen)) < 1e-12
+        else:
+            assert np.isnan(shares[index]), "nothing was recorded: that is not 0 %"
+
+
+def test_a_device_that_was_used_and_did_nothing_counts() -> None:
+    shares, _, _ = utilization.shares_per_bin(
+        [(np.array([0]), np.array([10])), (NOTHING, NOTHING)], [[(0, 20)], [(0, 20)]], np.array([0, 10, 20])
+    )
+    assert shares.tolist() == [0.5, 0.0]
+
+
+def test_windows_are_merged_and_cut() -> None:
+    windows = [[0, 10], [5, 20], [30, 40]]
+    assert utilization.windows_within(windows, None, None) == [(0, 20), (30, 40)]
+    assert utilization.windows_within(windows, 15, 35) == [(15, 20), (30, 35)]
+    assert utilization.windows_within([], 0, 10) == []
