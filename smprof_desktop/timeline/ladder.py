@@ -98,7 +98,10 @@ class Ladder:
         self._process = process
         rows = process.table("lane_rows")
         self._table = rows["table"]
-        self._begin_row, self._end_row = rows["begin_row"], rows["end_row"]
+        # What a damaged or foreign file says is held to what the tables hold, once, so that no frame can fail on it.
+        lengths = np.array([len(process.table(name)) for name in SLICE_TABLES], np.int64)[self._table]
+        self._begin_row = np.clip(rows["begin_row"], 0, lengths)
+        self._end_row = np.clip(rows["end_row"], self._begin_row, lengths)
         self._begin_ns, self._end_ns = rows["begin_ns"], rows["end_ns"]
         steps = process.table("ladder")
         self._steps = steps
@@ -324,7 +327,7 @@ class Ladder:
             if low == high:
                 return None
             bins, busy = self._steps["bin"][low:high], self._steps["busy_ns"][low:high]
-            longest = self._steps["longest"][low:high]
+            longest = np.clip(self._steps["longest"][low:high], self._begin_row[lane_row], self._end_row[lane_row] - 1)
             if step[0] == bin_level:
                 return _Part(table_index, bins, busy, longest)
             first = int(longest.min())

@@ -296,3 +296,18 @@ def test_a_synchronisation_record_never_hides_a_kernel(tmp_path: Path) -> None:
     assert stream.height_px == scene.metrics.row_px + scene.metrics.gap_px
     assert header_of(drawing, "GPU-0 utilization").share == "82 %"
     assert len(drawing.slices) == 3
+
+
+def test_driver_and_runtime_calls_of_one_id_make_one_arrow(tmp_path: Path) -> None:
+    text = """
+api 1 100+50 cudaLaunchKernel corr=5
+api 1 110+20 cuLaunchKernelEx corr=5
+kernel 0/7 400+200 gemm corr=5
+kernel 0/7 700+100 orphan
+"""
+    profile = make_profile(tmp_path, text)
+    scene, frame = scene_of(profile)
+    (arrow,) = scene.draw(replace(frame, selection=ref_of(profile, "gemm"))).arrows
+    assert (arrow.from_x_px, arrow.to_x_px) == (HEADER_PX, HEADER_PX + 300)
+    assert scene.draw(replace(frame, selection=ref_of(profile, "orphan"))).arrows == ()
+    assert scene.draw(replace(frame, selection=ref_of(profile, "cuLaunchKernelEx"))).arrows == ()
