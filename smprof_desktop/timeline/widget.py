@@ -6,6 +6,7 @@ today's dates) and costs an item for each thing drawn, while one frame here is o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
@@ -324,7 +325,7 @@ class TimelineWidget(QAbstractScrollArea):
         if not text:
             self._hover.hide()
             return
-        self._hover.setText(text[:MAX_HOVER_CHARACTERS])
+        self._hover.setText(breakable(text[:MAX_HOVER_CHARACTERS]))
         self._hover.setMaximumWidth(min(560, max(self.viewport().width() - 20, 100)))
         self._hover.adjustSize()
         x_px = min(at.x() + 14, self.viewport().width() - self._hover.width() - 4)
@@ -524,6 +525,11 @@ class TimelineWidget(QAbstractScrollArea):
             text = "No profile is loaded." if drawing is None else empty
             painter.drawText(self.viewport().rect(), Qt.AlignmentFlag.AlignCenter, text)
         painter.end()
+
+
+def breakable(text: str, longest: int = 40) -> str:
+    """`text` with places to break in words longer than that: kernel names have no space for hundreds of letters."""
+    return re.sub(rf"(\S{{{longest}}})(?=\S)", "\\1\u200b", text)
 
 
 def _combined(key: str) -> int:

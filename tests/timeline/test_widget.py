@@ -14,7 +14,7 @@ from smprof_desktop.session import Session
 from smprof_desktop.slice_ref import SliceRef
 from smprof_desktop.timeline.colours import DARK
 from smprof_desktop.timeline.keys import COMMANDS
-from smprof_desktop.timeline.widget import TimelineWidget
+from smprof_desktop.timeline.widget import TimelineWidget, breakable
 from tests.make_profile import make_profile
 
 TEXT = """
@@ -244,6 +244,12 @@ def test_hovering_shows_the_name_as_plain_text(widget: TimelineWidget, qtbot: Qt
     assert widget._hover.text().splitlines() == ["odd <b>name</b>", "1 µs from 0.000\u202f070 s"]
     qtbot.mouseMove(widget.viewport(), QPoint(round(widget.header_px) + 2, 590))
     assert not widget._hover.isVisible()
+
+
+def test_a_long_name_breaks_into_lines_and_loses_nothing() -> None:
+    text = "void cutlass::" + "k" * 300
+    assert max(map(len, breakable(text).replace("\u200b", " ").split())) == 40
+    assert breakable(text).replace("\u200b", "") == text
 
 
 def test_the_header_column_can_be_resized(widget: TimelineWidget, qtbot: QtBot) -> None:
