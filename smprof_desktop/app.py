@@ -9,7 +9,9 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import (
@@ -31,7 +33,7 @@ from smprof.profile.manifest import ProfileError, write_atomically
 from smprof_desktop.progress import CancelCheck, Progress, silent
 from smprof_desktop.session import Session
 from smprof_desktop.settings import Settings
-from smprof_desktop.tasks import Tasks
+from smprof_desktop.tasks import Tasks, sentence_of
 from smprof_desktop.window.icons import icon
 from smprof_desktop.window.main_window import TITLE, MainWindow
 from smprof_desktop.window.theme import ThemeSwitch
@@ -78,8 +80,13 @@ def run(
     elif page is not None:
         window.show_page(page)
     window.show()
-    with _closed_by_interrupt(window):
-        code = application.exec()
+    hook_before = sys.excepthook
+    sys.excepthook = partial(_on_fault, window)
+    try:
+        with _closed_by_interrupt(window):
+            code = application.exec()
+    finally:
+        sys.excepthook = hook_before
     tasks.close()
     window.deleteLater()
     themes.deleteLater()
@@ -231,6 +238,14 @@ def _on_qt_message(kind: QtMsgType, context: QMessageLogContext, text: str) -> N
             kind, "error"
         )
         print(f"smprof-desktop: Qt {name}: {text}", file=sys.stderr)
+
+
+def _on_fault(
+    window: MainWindow, kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+) -> None:
+    """What no code caught: in full to the terminal, one sentence to the window, and the window goes on."""
+    sys.__excepthook__(kind, error, traceback)
+    window.show_fault(sentence_of(error))
 
 
 @contextmanager

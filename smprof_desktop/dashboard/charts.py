@@ -403,7 +403,7 @@ class HistogramChart(QWidget):
         self.plot.setLabel("bottom", f"Duration ({unit})")
         self.plot.setLabel("left", "Count")
         most = int(figure.counts.max())
-        self.plot.setYRange(0, most, padding=0.05)
+        self.plot.setYRange(0, most, padding=0.1)
         ticks = range(0, most + 1, _whole_step(most))
         self.plot.getAxis("left").setTicks([[(count, f"{count:,}") for count in ticks]])
         self.plot.setXRange(float(self._edges[0]), float(self._edges[-1]), padding=0.03)

@@ -133,7 +133,7 @@ def gpu_active_time(scope: Scope) -> Figure:
         return NO_DEVICE
     active_ns = sum(device["active_ns"] for device in devices)
     idle_ns = max(0, window_ns - active_ns)
-    basis = f"{len(devices):,} {'device' if len(devices) == 1 else 'devices'} × their window"
+    basis = "the window of 1 device" if len(devices) == 1 else f"the windows of {len(devices):,} devices"
     return Pie((Share("Active", active_ns), Share("Idle", idle_ns)), window_ns, "ns", basis)
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from psygnal import EmitLoopError
 from PySide6.QtCore import QByteArray, QEvent, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QPaintEvent, QPalette
 from PySide6.QtWidgets import (
@@ -28,7 +29,7 @@ from smprof_desktop.plain_text import menu_text, tooltip
 from smprof_desktop.progress import CancelCheck, Progress
 from smprof_desktop.session import Session
 from smprof_desktop.settings import Settings
-from smprof_desktop.tasks import Tasks
+from smprof_desktop.tasks import Tasks, sentence_of
 from smprof_desktop.window.commands import COMMANDS, PAGES, Command
 from smprof_desktop.window.facts import devices_of, summary
 from smprof_desktop.window.fields import label
@@ -42,7 +43,8 @@ OpenTargets = Callable[[Sequence[str], Progress, CancelCheck], "Profile"]
 
 TITLE = "SMProf Desktop"
 LOADING = "load"
-PANE_PX = 176
+FAULT_MS = 20_000
+ICON_PX = 18
 _KEY = Qt.ItemDataRole.UserRole
 _TO_COME = {"advice": "Advice is to come: what to change, with its evidence and a jump into the timeline."}
 
@@ -150,6 +152,10 @@ class MainWindow(QMainWindow):
         self.show_page("load")
         self.load_page.show_idle(sentence)
 
+    def show_fault(self, sentence: str) -> None:
+        """Say along the bottom, for a while, that something went wrong that no page tells of."""
+        self.statusBar().showMessage(sentence, FAULT_MS)
+
     def choose_files(self) -> None:
         """Ask for trace files and load them."""
         names, _ = QFileDialog.getOpenFileNames(self, "Open trace files", self.settings.get("folder"))
@@ -202,14 +208,15 @@ class MainWindow(QMainWindow):
             item.setData(_KEY, page.key)
             item.setSizeHint(QSize(0, self.fontMetrics().height() + 14))
             self._navigation.addItem(item)
-        self._navigation.setIconSize(QSize(18, 18))
+        self._navigation.setIconSize(QSize(ICON_PX, ICON_PX))
         self._colour_icons()
         self._navigation.currentItemChanged.connect(lambda _item, _before: self.show_page(self.page_key))
         self._navigation.itemActivated.connect(lambda _: self._focus_page())
         pane = QWidget()
         pane.setObjectName("pane")
         pane.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        pane.setFixedWidth(PANE_PX + self.fontMetrics().averageCharWidth() * 2)
+        widest_px = max(self.fontMetrics().horizontalAdvance(page.title) for page in PAGES)
+        pane.setFixedWidth(widest_px + ICON_PX + 52)
         column = QVBoxLayout(pane)
         column.setContentsMargins(0, 0, 1, 0)
         column.setSpacing(0)
@@ -293,7 +300,12 @@ class MainWindow(QMainWindow):
                 for target in targets
             )
         )
-        self.session.open(profile)
+        try:
+            self.session.open(profile)
+        except EmitLoopError as error:  # a page could not show it
+            self.session.close()
+            self.show_error(sentence_of(error.__cause__ or error))
+            return
         if done is None:
             self.show_page("dashboard")
         else:

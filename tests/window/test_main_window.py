@@ -13,6 +13,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QListWidget, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
+from smprof.profile.manifest import ProfileError
 from smprof_desktop.settings import Settings
 from smprof_desktop.window.commands import COMMANDS, PAGES
 from smprof_desktop.window.fields import CopyTable
@@ -137,6 +138,21 @@ def test_an_error_is_one_sentence_on_the_page_and_keeps_the_profile(
     assert window.page_key == "load"
     assert window.load_page.error == "There is nothing at /nowhere/<x>; check the path."
     assert window.session.profile is not None
+
+
+def test_a_profile_that_a_page_cannot_show_is_refused_in_one_sentence(
+    window: MainWindow, qtbot: QtBot, folder: Path
+) -> None:
+    def cannot(profile: object) -> None:
+        if profile is not None:
+            raise ProfileError("A segment is damaged; load the profile again.")
+
+    window.session.profile_changed.connect(cannot)
+    window.load([str(folder)])
+    qtbot.waitUntil(lambda: bool(window.load_page.error))
+    assert window.load_page.error == "A segment is damaged; load the profile again."
+    assert window.session.profile is None and window.page_key == "load"
+    window.session.profile_changed.disconnect(cannot)
 
 
 def test_the_newest_of_two_loads_counts(window: MainWindow, qtbot: QtBot, loader: Loader, folder: Path) -> None:
