@@ -21,6 +21,8 @@ PAGES = ("load", "dashboard", "timeline", "advice", "information", "settings", "
 WIDEST_NAME = 72
 NUMBERS_WIDTH = 64
 """Characters that the numbers of the widest table take."""
+TRACEBACK = "SMPROF_TRACEBACK"
+"""Environment variable that, when set, lets faults of the program itself show where they are."""
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it: 128 + SIGINT."""
 
@@ -49,6 +51,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         what = error.strerror or str(error)
         return _fail(f"{what}: {error.filename}" if error.filename is not None else what)
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        return _fail(
+            f"Something is wrong in SMProf Desktop itself ({type(error).__name__}: {error}); please report it, "
+            f"with what the same command prints when {TRACEBACK}=1 is set."
+        )
 
 
 def _fail(sentence: str) -> int:
@@ -229,8 +238,8 @@ def _report(options: argparse.Namespace) -> int:
 
     with TerminalProgress() as progress:
         profile = targets.open_targets(options.targets, progress)
-        begin_ns, end_ns = (None, None) if options.range_ns is None else (
-            profile.begin_ns + edge for edge in options.range_ns
+        begin_ns, end_ns = (
+            (None, None) if options.range_ns is None else (profile.begin_ns + edge for edge in options.range_ns)
         )
         figures = report.build(profile, begin_ns, end_ns, options.step, progress)
     if options.json is not None:
@@ -261,8 +270,15 @@ def _snapshot(options: argparse.Namespace) -> int:
 
     with TerminalProgress() as progress:
         snapshot(
-            options.targets, options.page, options.out, options.size,
-            options.range_ns, options.select, options.theme, options.scale, progress,
+            options.targets,
+            options.page,
+            options.out,
+            options.size,
+            options.range_ns,
+            options.select,
+            options.theme,
+            options.scale,
+            progress,
         )
     return 0
 
@@ -277,8 +293,14 @@ def _synthesize(options: argparse.Namespace) -> int:
     with TerminalProgress() as progress:
         print(
             synthesize(
-                options.out, options.hosts, options.devices, options.steps, options.slices, options.seed,
-                progress, lambda: False,
+                options.out,
+                options.hosts,
+                options.devices,
+                options.steps,
+                options.slices,
+                options.seed,
+                progress,
+                lambda: False,
             )
         )
     return 0

@@ -27,7 +27,7 @@ def html(report: dict[str, Any]) -> str:
     )
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src \'unsafe-inline\'">'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         f"<title>{title}</title><style>{_STYLE}</style></head>\n<body><h1>{title}</h1>\n<table>{facts}</table>\n"
         + "\n".join(_section(table) for table in tables(report))
         + "\n</body></html>\n"

@@ -99,6 +99,20 @@ def test_a_full_disk_is_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: py
     assert refusal(capsys, "report", "x") == "No space left on device: /somewhere/report.json"
 
 
+def test_a_fault_of_our_own_is_one_sentence_unless_it_is_looked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_arguments: object) -> None:
+        raise IndexError("list index out of range")
+
+    monkeypatch.setattr(targets, "open_targets", broken)
+    sentence = refusal(capsys, "report", "x")
+    assert "IndexError: list index out of range" in sentence and "SMPROF_TRACEBACK=1" in sentence
+    monkeypatch.setenv("SMPROF_TRACEBACK", "1")
+    with pytest.raises(IndexError):
+        cli.main(["report", "x"])
+
+
 def test_progress_is_told_to_terminals_after_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:

@@ -120,7 +120,10 @@ def totals(host: Part, device: Part, launch: NDArray[Any], texts: list[str]) -> 
     return merged(
         OperatorTotal(
             texts[group] if group < len(texts) else LOST_NAME,
-            int(counts[group]), int(host_total_ns[group]), int(host_self_ns[group]), int(device_total_ns[group]),
+            int(counts[group]),
+            int(host_total_ns[group]),
+            int(host_self_ns[group]),
+            int(device_total_ns[group]),
         )
         for group in np.flatnonzero((counts > 0) | (device_total_ns > 0)).tolist()
     )

@@ -25,8 +25,15 @@ MODULE_PREFIX = "nn.Module: "
 MAX_FRAMES = 40
 MAX_EXECUTIONS = 10
 _TITLES = {
-    "kernel": "Kernel", "memcpy": "Memory copy", "memset": "Memory set", "api": "API call", "op": "Operator",
-    "python": "Python frame", "sync": "Synchronisation record", "overhead": "Profiler overhead", "other": "Host slice",
+    "kernel": "Kernel",
+    "memcpy": "Memory copy",
+    "memset": "Memory set",
+    "api": "API call",
+    "op": "Operator",
+    "python": "Python frame",
+    "sync": "Synchronisation record",
+    "overhead": "Profiler overhead",
+    "other": "Host slice",
 }
 
 
@@ -233,8 +240,11 @@ def _launch(process: ProcessProfile, ref: SliceRef) -> Section:
         rows.add("Latency from launch end", exact_time_text(start_ns - launch_ns - int(host["duration_ns"][launch])))
         rows.add("Launching thread", _thread_text(process, int(host["thread"][launch])))
     for label, column in (
-        ("Correlation", "correlation"), ("External id", "external_id"), ("Context", "context"),
-        ("Graph", "graph"), ("Graph node", "graph_node"),
+        ("Correlation", "correlation"),
+        ("External id", "external_id"),
+        ("Context", "context"),
+        ("Graph", "graph"),
+        ("Graph node", "graph_node"),
     ):
         value = int(device[column][ref.row])
         rows.add(label, str(value) if value != NONE else None)
@@ -245,8 +255,10 @@ def _host(process: ProcessProfile, ref: SliceRef) -> Section:
     rows = _Rows("Ids")
     host = process.table("host")
     for label, column in (
-        ("Correlation", "correlation"), ("External id", "external_id"),
-        ("Sequence number", "sequence"), ("Forward thread", "forward_thread"),
+        ("Correlation", "correlation"),
+        ("External id", "external_id"),
+        ("Sequence number", "sequence"),
+        ("Forward thread", "forward_thread"),
     ):
         value = int(host[column][ref.row])
         rows.add(label, str(value) if value != NONE else None)
@@ -296,7 +308,7 @@ def _chain(process: ProcessProfile, ref: SliceRef) -> Section:
     kept = set(plain[-MAX_FRAMES:])
     for row, name in zip(frames, names, strict=True):
         if name.startswith(MODULE_PREFIX):
-            rows.add("Module", name[len(MODULE_PREFIX):], SliceRef(ref.process, "host", row))
+            rows.add("Module", name[len(MODULE_PREFIX) :], SliceRef(ref.process, "host", row))
         elif row in kept:
             rows.add("Python frame", name, SliceRef(ref.process, "host", row))
     for row in _operators_around(host, anchor.row):

@@ -55,8 +55,7 @@ def test_busy_per_bin_counts_each_moment_of_a_bin_once(pairs: list[tuple[int, in
     busy = intervals.busy_per_bin(*columns(pairs), np.array(edges))
     covered = moments(pairs)
     assert busy.tolist() == [
-        len([moment for moment in range(begin, end) if moment in covered])
-        for begin, end in pairwise(edges)
+        len([moment for moment in range(begin, end) if moment in covered]) for begin, end in pairwise(edges)
     ]
 
 

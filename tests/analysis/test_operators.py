@@ -15,9 +15,7 @@ from smprof_desktop.analysis.executions import part
 Calls = list[tuple[int, int, int, int]]
 """(thread, start, duration, name) of each operator."""
 
-CALLS = st.lists(
-    st.tuples(st.integers(1, 2), st.integers(0, 30), st.integers(0, 20), st.integers(0, 2)), max_size=12
-)
+CALLS = st.lists(st.tuples(st.integers(1, 2), st.integers(0, 30), st.integers(0, 20), st.integers(0, 2)), max_size=12)
 
 
 class Memory(dict[str, NDArray[np.int64]]):
@@ -36,7 +34,11 @@ def host_table(calls: Calls) -> Memory:
     thread, start_ns, duration_ns, name_id = rows[order].T
     return Memory(
         kind=np.full(len(rows), HOST_KINDS.index("op")),
-        thread=thread, depth=depth[order].astype(np.int64), start_ns=start_ns, duration_ns=duration_ns, name_id=name_id,
+        thread=thread,
+        depth=depth[order].astype(np.int64),
+        start_ns=start_ns,
+        duration_ns=duration_ns,
+        name_id=name_id,
         op=np.full(len(rows), -1),
     )
 
@@ -83,8 +85,8 @@ def test_device_time_counts_an_execution_once_a_name(calls: Calls, launched: lis
             expected[name] = expected.get(name, 0) + duration
     # Each execution has an API call of its own, behind the operators in the host table's rows.
     calls_made = Memory({name: np.append(column, np.zeros(len(launched), np.int64)) for name, column in table.items()})
-    calls_made["op"][len(table):] = [op for op, _ in launched]
-    calls_made["kind"][len(table):] = HOST_KINDS.index("python")  # any kind that sorts behind operators
+    calls_made["op"][len(table) :] = [op for op, _ in launched]
+    calls_made["kind"][len(table) :] = HOST_KINDS.index("python")  # any kind that sorts behind operators
     device = Memory(
         start_ns=np.zeros(len(launched), np.int64), duration_ns=np.array([d for _, d in launched], np.int64)
     )

@@ -63,8 +63,12 @@ def annotation_table(rows: list[tuple[int, int, int]]) -> Memory:
     order = np.lexsort((columns[:, 2], columns[:, 1], depth, columns[:, 0]))
     thread, start_ns, duration_ns = columns[order].T
     return Memory(
-        thread=thread, depth=depth[order].astype(np.int64), start_ns=start_ns, duration_ns=duration_ns,
-        side=np.zeros(len(rows), np.int64), name_id=np.arange(len(rows)),
+        thread=thread,
+        depth=depth[order].astype(np.int64),
+        start_ns=start_ns,
+        duration_ns=duration_ns,
+        side=np.zeros(len(rows), np.int64),
+        name_id=np.arange(len(rows)),
     )
 
 
@@ -82,8 +86,12 @@ def test_on_the_gpu_counts_what_was_launched_inside(
     count = len(executed)
     launched = np.array(executed, np.int64).reshape(-1, 5)
     host = Memory(
-        kind=np.full(count, API), thread=launched[:, 0], start_ns=launched[:, 1],
-        duration_ns=np.ones(count, np.int64), sequence=np.full(count, -1), forward_thread=np.full(count, -1),
+        kind=np.full(count, API),
+        thread=launched[:, 0],
+        start_ns=launched[:, 1],
+        duration_ns=np.ones(count, np.int64),
+        sequence=np.full(count, -1),
+        forward_thread=np.full(count, -1),
     )
     device = Memory(start_ns=launched[:, 1] + launched[:, 2], duration_ns=launched[:, 3])
     launch = np.where(launched[:, 4] != 0, np.arange(count), -1)
@@ -109,9 +117,13 @@ def operators(rows: list[tuple[int, int, int, int, int]]) -> causes.Operators:
 def test_the_forward_thread_is_the_one_whose_sequences_match() -> None:
     recorded = operators(
         [
-            (100, 0, 5, 1, 0), (100, 6, 5, 2, 0), (100, 12, 5, 3, 0),  # forward on thread 100
+            (100, 0, 5, 1, 0),
+            (100, 6, 5, 2, 0),
+            (100, 12, 5, 3, 0),  # forward on thread 100
             (200, 0, 5, 1, 0),  # another forward thread, whose sequence 1 collides
-            (300, 30, 5, 3, 1), (300, 36, 5, 2, 1), (300, 42, 5, 1, 1),  # backward for number 1
+            (300, 30, 5, 3, 1),
+            (300, 36, 5, 2, 1),
+            (300, 42, 5, 1, 1),  # backward for number 1
         ]
     )
     assert causes.forward_threads(recorded) == {1: 100}
