@@ -158,7 +158,7 @@ def gpu_utilization_over_time(scope: Scope) -> Figure:
         return NO_DEVICE
     edges_ns = bin_edges(begin_ns, end_ns, UTILIZATION_BINS)
     lines = []
-    for host in sorted(busy):
+    for host in busy:
         shares, active_ns, window_ns = utilization.shares_per_bin(busy[host], windows[host], edges_ns)
         total_ns = int(window_ns.sum())
         mean = 100 * int(active_ns.sum()) / total_ns if total_ns else float("nan")

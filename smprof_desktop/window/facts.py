@@ -37,7 +37,7 @@ def summary(profile: Profile) -> list[tuple[str, str]]:
     losses = sum(loss.count for loss in profile.losses)
     rows = [
         ("Name", manifest.name or "without a name"),
-        ("Hosts", _listed([host.name for host in manifest.hosts])),
+        ("Hosts", f"{len(manifest.hosts):,}: {_listed([host.name for host in manifest.hosts])}"),
         ("Processes", f"{len(manifest.processes):,}" + (f", ranks {_ranges(sorted(set(ranks)))}" if ranks else "")),
         ("Devices", _devices_text(devices, sum(len(process.devices) for process in manifest.processes))),
         ("Span", exact_time_text(profile.end_ns - profile.begin_ns)),

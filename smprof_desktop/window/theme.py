@@ -119,7 +119,7 @@ def style_sheet(theme: Theme) -> str:
     QTableView::item {{ padding: 0 7px; }}
     QHeaderView::section {{ background: {theme.window}; color: {theme.muted}; border: none;
         border-bottom: 1px solid {theme.border}; padding: 3px 10px; }}
-    #legend {{ border: none; background: transparent; }}
+    #legend {{ border: none; background: {theme.base}; }}
     #legend::item {{ padding: 0 2px 0 3px; }}
     QLineEdit {{ background: {theme.base}; border: 1px solid {theme.border}; border-radius: 3px; padding: 3px 5px; }}
     QPushButton {{ background: {theme.pane}; border: 1px solid {theme.border}; border-radius: 3px; padding: 4px 12px; }}

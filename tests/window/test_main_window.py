@@ -265,7 +265,7 @@ def test_the_loaded_profile_section(window: MainWindow, load: Callable[[], None]
     rows = {name: value for name, value in map(table.texts, range(table.rowCount()))}  # noqa: C416 - mypy sees no pairs
     assert rows == {
         "Name": "job<1> & co",
-        "Hosts": "algo-1",
+        "Hosts": "1: algo-1",
         "Processes": "1, ranks 0",
         "Devices": "1: NVIDIA H100",
         "Span": "60 ns",
@@ -273,7 +273,7 @@ def test_the_loaded_profile_section(window: MainWindow, load: Callable[[], None]
         "Losses": "2 — see Information",
     }
     table.copy_selected()
-    assert QGuiApplication.clipboard().text().splitlines()[1] == "Hosts\talgo-1"
+    assert QGuiApplication.clipboard().text().splitlines()[1] == "Hosts\t1: algo-1"
 
 
 def test_the_geometry_is_kept(window: MainWindow, settings: Settings) -> None:
