@@ -25,6 +25,7 @@ from PySide6.QtCore import (
     Qt,
     QtMsgType,
     qInstallMessageHandler,
+    qWarning,
 )
 from PySide6.QtGui import QColor, QFont, QPixmap
 from PySide6.QtWidgets import QApplication
@@ -66,8 +67,12 @@ def run(
         ProfileError: there is no display to open a window on.
     """
     _need_display()
+    said: list[str] = []
+    handler_before = qInstallMessageHandler(partial(_on_start_message, said))
     application = _application()
     qInstallMessageHandler(_on_qt_message)
+    for text in said:
+        qWarning(text)
     settings = Settings(Settings.user_path())
     session, tasks = Session(), Tasks()
     window = MainWindow(session, tasks, settings, _open_targets)
@@ -91,6 +96,7 @@ def run(
     window.deleteLater()
     themes.deleteLater()
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    qInstallMessageHandler(handler_before)
     return code
 
 
@@ -232,12 +238,24 @@ def _need_display() -> None:
         )
 
 
-def _on_qt_message(kind: QtMsgType, context: QMessageLogContext, text: str) -> None:
+def _on_start_message(said: list[str], kind: QtMsgType, _context: QMessageLogContext, text: str) -> None:
+    """Where Qt finds no way to show a window it aborts the process, after some lines: say one, and end in order."""
+    if kind != QtMsgType.QtFatalMsg:
+        said.append(text)
+        return
+    reason = " ".join((said or [text])[0].split()).rstrip(".")
+    print(
+        f"smprof-desktop: No window can be opened here: {reason}; check the display and the libraries that `make "
+        "setup` names, or use `smprof-desktop snapshot` and `report`.",
+        file=sys.stderr,
+        flush=True,
+    )
+    os._exit(1)
+
+
+def _on_qt_message(_kind: QtMsgType, _context: QMessageLogContext, text: str) -> None:
     if not any(harmless in text for harmless in _HARMLESS):
-        name = {QtMsgType.QtDebugMsg: "debug", QtMsgType.QtInfoMsg: "info", QtMsgType.QtWarningMsg: "warning"}.get(
-            kind, "error"
-        )
-        print(f"smprof-desktop: Qt {name}: {text}", file=sys.stderr)
+        print(f"smprof-desktop: Qt says: {text}", file=sys.stderr)
 
 
 def _on_fault(

@@ -10,13 +10,16 @@ import time
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QTimer
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from smprof.profile.manifest import ProfileError
 from smprof_desktop import app
+from smprof_desktop.session import SliceRef
 from smprof_desktop.window.commands import PAGES
+from smprof_desktop.window.main_window import MainWindow
 from tests.make_profile import write_profile
 from tests.window.conftest import TEXT
 
@@ -93,6 +96,33 @@ def test_without_a_display_it_says_what_to_do() -> None:
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr.startswith("smprof-desktop: There is no display") and done.stderr.count("\n") == 1
+
+
+def test_the_window_shows_what_the_command_line_asks_for(qtbot: QtBot, qapp: QApplication, folder: Path) -> None:
+    seen: list[object] = []
+
+    def look() -> None:
+        window = next(found for found in qapp.topLevelWidgets() if isinstance(found, MainWindow) and found.isVisible())
+        session = window.session
+        if session.profile is None or not window.is_final:
+            return
+        seen.extend((window.page_key, session.begin_ns, session.end_ns, session.selection, window.settings.recent()))
+        timer.stop()
+        window.close()
+
+    timer = QTimer()
+    timer.timeout.connect(look)
+    timer.start(5)
+    assert app.run([str(folder)], "timeline", (10, 30), "gemm") == 0
+    assert seen == ["timeline", 10, 30, SliceRef(0, "device", 0), [(str(folder),)]]
+
+
+def test_a_display_that_is_not_there_is_one_sentence_and_no_abort() -> None:
+    environment = {**os.environ, "DISPLAY": ":4711", "QT_QPA_PLATFORM": "xcb"}
+    code = "from smprof_desktop import app; raise SystemExit(app.run([]))"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr.startswith("smprof-desktop: No window can be opened here: ") and done.stderr.count("\n") == 1
 
 
 def test_ctrl_c_closes_the_window_and_leaves_nothing(folder: Path) -> None:
