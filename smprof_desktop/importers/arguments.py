@@ -137,7 +137,9 @@ class Arguments:
             return column.values, column.left
         values = np.full(self._count, NONE, dtype=np.int64)
         left = np.zeros(self._count, dtype=np.bool_)
-        for row in np.flatnonzero(column.left).tolist() if column is not None else ():
+        if column is None:
+            return values, left
+        for row in np.flatnonzero(column.left).tolist():
             value = integer_of(bytes(column.raws[row]))
             if value is not None:
                 values[row], left[row] = value, True

@@ -82,7 +82,7 @@ def _json(path: Path, text: bytes) -> str:
     events = b'"traceEvents"' in text
     if (events or text[:1] == b"[") and (categories & KINETO_CATEGORIES or (events and _KINETO_KEY.search(text))):
         return "kineto"
-    if events or (text[:1] == b"[" and (_EVENT_FIELD.search(text) or text[1:].lstrip() == b"]")):
+    if events or (text[:1] == b"[" and (_EVENT_FIELD.search(text) or text[1:].strip() == b"]")):
         return "chrome"
     if b'"nodes"' in text and b'"schema"' in text:
         raise ProfileError(

@@ -24,15 +24,20 @@ _BEYOND_BYTES = 1 << 20
 _MOST_MARKS_OF_AN_EVENT = 8
 _BETWEEN = b", \t\r\n"
 _ABSENT = Raw()
-_ROW_START = re.compile(rb'[\[,]\s*(\{\s*"(?:ph|cat|name|pid|tid|ts|dur|args|id|bp|s|tts|tdur|cname|bind_id|sf)"\s*:)')
+_FIELDS_OF_EVENTS = rb"(?:ph|cat|name|pid|tid|ts|dur|args|id|bp|s|tts|tdur|cname|bind_id|sf)"
+_ROW_START = re.compile(rb'[\[,]\s*(\{\s*"' + _FIELDS_OF_EVENTS + rb'"\s*:)')
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*')
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]]', re.DOTALL)
 _STRING_OR_REST = re.compile(rb'("(?:[^"\\]|\\.)*")|[^"]+', re.DOTALL)
 _CONTROL = re.compile(rb"[\x00-\x1f]")
 _NOT_A_NUMBER = re.compile(rb"(?<![\w.])[+-]?(?:nan|inf(?:inity)?)(?!\w)", re.IGNORECASE)
 _TRAILING_COMMA = re.compile(rb",(\s*[}\]])")
-_LIST_END = re.compile(rb"[\s,]*(?P<bracket>\])")
-_LIKELY_LIST_END = re.compile(rb'\}\s*(?P<bracket>\])\s*(?:,\s*"[^"]*"\s*:|\}\s*\Z)')
+# Behind the list stands another key, the end of the document, or a second document.
+_BEHIND_LIST = rb'(?P<bracket>\])\s*(?:,\s*"(?!' + _FIELDS_OF_EVENTS + rb'")|\}?\s*(?![,\]}\s]))'
+_LIST_END = re.compile(rb"[\s,]*" + _BEHIND_LIST)
+_LIKELY_LIST_END = re.compile(rb"\}\s*" + _BEHIND_LIST)
+_BRACKET = re.compile(rb"\]")
+_MOST_ENDS_TRIED = 100
 _KEYS_WORTH_SAVING = ("baseTimeNanoseconds", "deviceProperties", "distributedInfo", "schemaVersion", "traceName")
 _TRAILING_AT = re.compile(r"trailing characters \(byte (\d+)\)")
 
@@ -138,17 +143,21 @@ class TraceDocument:
         reach = min(len(data), stop + _BEYOND_BYTES)
         found = (match.start(1) for match in _ROW_START.finditer(data, max(at - 1, 0), reach))
         marks = [at, *(mark for mark in found if mark > at), reach]
-        index = 0
+        index, behind_loss = 0, False
         while index + 1 < len(marks) and marks[index] < stop:
-            event, used = self._one(marks, index)
-            if event is not None:
+            event, used = self._one(marks, index, behind_loss)
+            # An object without phase behind a lost event is a part of it.
+            if event is not None and (event.ph or not behind_loss):
                 events.append(event)
+                behind_loss = False
+            elif event is None:
+                behind_loss = True
             index += used
             if self._end is not None:
                 return events, self._end
         return events, marks[index]
 
-    def _one(self, marks: list[int], index: int) -> tuple[Event | None, int]:
+    def _one(self, marks: list[int], index: int, behind_loss: bool) -> tuple[Event | None, int]:
         """The event at a mark, and how many marks it takes: more than one where a row start stands inside it."""
         begin = marks[index]
         for used in range(1, min(_MOST_MARKS_OF_AN_EVENT, len(marks) - index)):
@@ -162,30 +171,37 @@ class TraceDocument:
             event = _decode(text[:size])
             if event is None:
                 break
-            self._note_end(text, size, begin)
+            if event.ph or not behind_loss or marks[index + used] == len(self._data):
+                self._note(text[size:], begin + size)
             return event, used
-        self._note_lost(bytes(self._data[begin : marks[index + 1]]), begin)
+        self._note(bytes(self._data[begin : marks[index + 1]]), begin)
         return None, 1
 
-    def _note_end(self, text: bytes, size: int, begin: int) -> None:
-        """What stands behind an event: the end of the list, or something that is no event."""
-        closing = _LIST_END.match(text, size)
-        if closing is not None:
-            self._end = begin + closing.end() - 1
-        elif text[size:].strip(_BETWEEN):
-            self._count_lost(text[size:], begin + size)
-
-    def _note_lost(self, text: bytes, begin: int) -> None:
+    def _note(self, text: bytes, begin: int) -> None:
         """A stretch without a readable event: the end of the list, the cut of the text, or damage."""
-        closing = _LIST_END.match(text) or _LIKELY_LIST_END.search(text)
-        if closing is not None:
-            self._end = begin + closing.end("bracket") - 1
-            text = text[: closing.start("bracket")]
+        end = self._end_in(text, begin)
+        if end is not None:
+            self._end = begin + end
+            text = text[:end]
         elif begin + len(text) == len(self._data) and _object_end(text) is None:
             self._cut_event = bool(text.strip(_BETWEEN))
             return
         if text.strip(_BETWEEN):
             self._count_lost(text, begin)
+
+    def _end_in(self, text: bytes, begin: int) -> int | None:
+        """Where the list ends in a stretch that holds no readable event."""
+        closing = _LIST_END.match(text)
+        if closing is None and begin + len(text) == len(self._data):
+            head = b"[" if self._bare else b'{"":['
+            for candidate in list(_BRACKET.finditer(text))[-_MOST_ENDS_TRIED:]:
+                try:
+                    msgspec.json.decode(head + text[candidate.start() :])
+                except (msgspec.DecodeError, RecursionError):
+                    continue
+                return candidate.start()
+        closing = closing or _LIKELY_LIST_END.search(text)
+        return closing.start("bracket") if closing is not None else None
 
     def _count_lost(self, text: bytes, at: int) -> None:
         if not self._lost:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,17 +60,8 @@ def is_profile(path: Path) -> bool:
 
 def natural(name: str) -> tuple[object, ...]:
     """A sort key by which `worker2` stands before `worker10`."""
-    parts: list[object] = []
-    digits = ""
-    for sign in f"{name}\0":
-        if sign.isascii() and sign.isdigit():
-            digits += sign
-            continue
-        if digits:
-            parts += [(0, int(digits[:4000]), "")]
-            digits = ""
-        parts.append((1, 0, sign))
-    return (*parts, name)
+    parts = (part for part in re.split(r"([0-9]+)", name) if part)
+    return tuple((0, int(part[:4000]), "") if part[0] in "0123456789" else (1, 0, part) for part in parts), name
 
 
 def _entry(path: Path, kind: str, size_bytes: int, dated: Path) -> Entry:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from smprof_desktop.importers.arguments import ArgumentReader, Arguments
+from smprof_desktop.importers.arguments import ArgumentReader, Arguments, Leftover
 
 _SCALARS = st.one_of(
     st.none(),
@@ -28,12 +28,15 @@ _ROWS = st.lists(
 )
 
 
+def texts_of(left: Leftover) -> list[str]:
+    assert left.texts is not None
+    return [str(text) for text in left.texts.to_pylist()]
+
+
 def _left(arguments: Arguments) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = [{} for _ in range(len(arguments))]
     for left in arguments.leftovers():
-        values = (
-            left.integers.tolist() if left.integers is not None else [json.loads(t) for t in left.texts.to_pylist()]
-        )
+        values = left.integers.tolist() if left.integers is not None else [json.loads(text) for text in texts_of(left)]
         for row, value in zip(left.rows.tolist(), values, strict=True):
             assert left.key not in rows[row]
             rows[row][left.key] = value
@@ -76,7 +79,7 @@ def test_taken_and_left_are_all(rows: list[dict[str, Any] | None]) -> None:
 
 def test_exact_text_of_what_is_not_an_integer() -> None:
     arguments = ArgumentReader().read([Raw(b'{"x": 5.0, "y": 10159970886766084423, "z": "a\\u00e9", "w": [1,  2]}')])
-    assert {left.key: left.texts.to_pylist() for left in arguments.leftovers()} == {
+    assert {left.key: texts_of(left) for left in arguments.leftovers()} == {
         "x": ["5.0"],
         "y": ["10159970886766084423"],
         "z": ['"a\\u00e9"'],
