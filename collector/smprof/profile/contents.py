@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,6 +19,11 @@ from smprof.profile.schema import TABLES, VERSION, Column
 from smprof.profile.upgrade import upgrade_table
 
 RAW_TABLES = ("names", "shapes", "device", "host", "annotation", "counter", "args")
+
+
+_FREE_ROWS = 1_000_000
+_ROWS_PER_BYTE = 64
+"""A file may hold so many rows, and so many more per byte: real tables take 1 B a row and more, empty claims none."""
 
 
 @dataclass(frozen=True)
@@ -107,15 +112,24 @@ def intact_row_groups(folder: Path, named: storage.TableFile, line: storage.Jour
 
 
 def open_parquet(folder: Path, named: storage.TableFile) -> pq.ParquetFile:
-    """The file, with page checksums verified on reading. Raises pyarrow's errors and OSError."""
+    """The file, with page checksums verified on reading.
+
+    Raises pyarrow's errors, OSError, KeyError, and ValueError where it claims more rows than its bytes can hold.
+    """
     choices = [column.name for column in TABLES[named.table] if pa.types.is_dictionary(column.type)]
-    return pq.ParquetFile(
-        folder / named.name,
+    path = folder / named.name
+    file = pq.ParquetFile(
+        path,
         read_dictionary=choices,
         page_checksum_verification=True,
         thrift_string_size_limit=64 << 20,
         thrift_container_size_limit=4_000_000,
     )
+    rows, size = file.metadata.num_rows, path.stat().st_size
+    if not 0 <= rows <= _FREE_ROWS + _ROWS_PER_BYTE * size:
+        file.close()
+        raise ValueError(f"it claims {rows:,} rows in {size:,} bytes")
+    return file
 
 
 def read_column(file: pq.ParquetFile, column: Column, row_groups: Iterable[int] | None = None) -> Any:
@@ -145,8 +159,13 @@ def read_raw(
     return tables, covered
 
 
-def salvage(folder: Path, version: int = VERSION) -> tuple[dict[str, Columns], list[Loss], dict[str, tuple[int, int]]]:
-    """Every readable row group of a process, what was lost, and the segment numbers of each table."""
+def salvage(
+    folder: Path, version: int = VERSION, skip: Collection[str] = ()
+) -> tuple[dict[str, Columns], list[Loss], dict[str, tuple[int, int]]]:
+    """Every readable row group of a process, what was lost, and the segment numbers of each table.
+
+    Files named in `skip` are not touched, and lost.
+    """
     listing = list_process(folder)
     losses = list(listing.losses)
     tables: dict[str, Columns] = {}
@@ -156,7 +175,11 @@ def salvage(folder: Path, version: int = VERSION) -> tuple[dict[str, Columns], l
         parts: list[Columns] = []
         for named in listing.files.get(table, ()):
             line = listing.journal.get(named.name)
-            lost, why = _salvage_file(folder, named, line, version, parts)
+            why: str | None
+            if named.name in skip:
+                lost, why = line.rows if line else 1, "reading it stops the reader"
+            else:
+                lost, why = _salvage_file(folder, named, line, version, parts)
             if why:
                 losses.append(Loss("damaged_segment", max(lost, 1), f"{where}/{named.name}: {why}"))
             known = covered.get(table, (named.first, named.last))

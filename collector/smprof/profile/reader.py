@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from smprof.profile import columns as cols
 from smprof.profile.assemble import assemble
 from smprof.profile.contents import check_bytes, list_process, one_line, open_parquet, read_column, salvage
+from smprof.profile.guard import Guard
 from smprof.profile.manifest import (
     MANIFEST_NAME,
     MAX_MANIFEST_BYTES,
@@ -112,10 +113,11 @@ class Table:
 class ProcessProfile:
     """One process of a profile and its tables."""
 
-    def __init__(self, folder: Path, info: Process, version: int) -> None:
+    def __init__(self, folder: Path, info: Process, version: int, guard: Guard | None = None) -> None:
         self.folder = folder
         self.info = info
         self._version = version
+        self._guard = guard
         self._listing = list_process(folder)
         self.losses: list[Loss] = list(self._listing.losses)
         self._files: dict[str, pq.ParquetFile] = {}
@@ -175,20 +177,30 @@ class ProcessProfile:
             if not files:
                 tables[name] = Table(name, 0, lambda wanted: cols.normal(wanted, None, 0))
                 continue
+            line = listing.journal.get(files[0].name)
             try:
-                if check_bytes(self.folder, files[0], listing.journal.get(files[0].name)) is not None:
+                if check_bytes(self.folder, files[0], line) is not None or self._refused(files[0].name, ("id",)):
                     return None
                 file = self._files[name] = open_parquet(self.folder, files[0])
-            except (pa.ArrowException, OSError, ValueError, KeyError):
+            except (pa.ArrowException, OSError, ValueError, KeyError, ProfileError):
                 return None
-            tables[name] = Table(name, file.metadata.num_rows, self._loader(name, file))
+            if line is not None and line.rows != file.metadata.num_rows:
+                return None
+            tables[name] = Table(name, file.metadata.num_rows, self._loader(name, file, files[0].name))
         if any(len(tables[name]) for name in ("device", "host", "annotation")) and not len(tables["lane_rows"]):
             return None
         return tables
 
-    def _loader(self, name: str, file: pq.ParquetFile) -> Callable[[Column], Any]:
+    def _refused(self, file_name: str, columns: Sequence[str]) -> str | None:
+        """Why the guard could not read these columns, or None."""
+        return None if self._guard is None else self._guard.check(self.folder / file_name, columns)
+
+    def _loader(self, name: str, file: pq.ParquetFile, file_name: str) -> Callable[[Column], Any]:
         def load(wanted: Column) -> Any:
+            why = self._refused(file_name, (wanted.name,))
             try:
+                if why is not None:
+                    raise ValueError(why)
                 with self._lock:
                     values = read_column(file, wanted)
             except (pa.ArrowException, OSError, ValueError) as error:
@@ -212,8 +224,13 @@ class ProcessProfile:
         return values
 
     def _open_raw(self) -> dict[str, Table]:
-        """Everything that can be read, assembled in memory."""
+        """Everything that can be read, assembled in memory, or by the guard in a copy."""
         self.close()
+        if self._guard is not None:
+            copy, self.losses = self._guard.merged_copy(self.folder, self._version)
+            inner = ProcessProfile(copy, self.info, VERSION)
+            self._files = inner._files
+            return {name: inner.table(name) for name in TABLES}
         raw, losses, _ = salvage(self.folder, self._version)
         self.losses = losses
         merged = assemble(raw)
@@ -257,8 +274,11 @@ class Profile:
         self._span: tuple[int, int] | None = None
 
     @staticmethod
-    def open(folder: Path) -> Profile:
-        """Open the profile in `folder`. Reads the manifest only. Raises ProfileError: one sentence."""
+    def open(folder: Path, guard: Guard | None = None) -> Profile:
+        """Open the profile in `folder`. Reads the manifest only. Raises ProfileError: one sentence.
+
+        With a `guard`, whatever is read is read by it first: for profiles that others wrote.
+        """
         folder = Path(folder)
         path = folder / MANIFEST_NAME
         try:
@@ -274,7 +294,7 @@ class Profile:
             raise ProfileError(f"{path} is damaged: it is not JSON; load the profile again.") from None
         version = version_of(document)
         manifest = parse_manifest(upgrade_document(document))
-        return Profile(manifest, [ProcessProfile(folder / p.folder, p, version) for p in manifest.processes])
+        return Profile(manifest, [ProcessProfile(folder / p.folder, p, version, guard) for p in manifest.processes])
 
     @staticmethod
     def combine(profiles: Sequence[Profile], name: str = "") -> Profile:

@@ -1,0 +1,187 @@
+"""Reads Parquet that others wrote in a child process first, so that a file which crashes the reader crashes only that.
+
+Messages between the two are JSON. The child gets no more address space than it may need, where the system can limit it.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import shutil
+import tempfile
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from smprof.profile.assemble import assemble
+from smprof.profile.contents import list_process, one_line, open_parquet, read_column, salvage
+from smprof.profile.manifest import Loss, ProfileError
+from smprof.profile.merge import write_merged
+from smprof.profile.schema import column
+from smprof.profile.storage import parse_file_name
+
+MAX_CHILD_BYTES = 16 << 30
+"""Address space of the child: a file that claims more than this is refused, not believed."""
+
+_PATIENCE_SECONDS = 30.0
+_PATIENCE_BYTES_PER_SECOND = 2 << 20
+"""How long one answer may take: so much, and as long as reading the file at this pace."""
+
+
+class Guard:
+    """A child process that reads first. Starts when first needed; safe to use from several threads."""
+
+    def __init__(self, serve: Callable[[Connection], None] | None = None) -> None:
+        self._serve = serve_requests if serve is None else serve
+        self._lock = threading.Lock()
+        self._child: SpawnProcess | None = None
+        self._pipe: Connection | None = None
+        self._folders: list[str] = []
+        self._finalizer = weakref.finalize(self, _stop, self._folders)
+
+    def check(self, path: Path, columns: Sequence[str]) -> str | None:
+        """Why these columns of a table file cannot be read, or None where they can."""
+        answer = self._ask({"do": "check", "path": str(path), "columns": list(columns)}, path.stat().st_size)
+        why: str | None = answer["why"]
+        return why
+
+    def merged_copy(self, folder: Path, version: int) -> tuple[Path, list[Loss]]:
+        """A merged copy of what can be read of a process folder, and what was lost. It goes when the guard is closed.
+
+        A file that crashes the child is left out and counted whole.
+        """
+        listing = list_process(folder)
+        size = sum((folder / named.name).stat().st_size for files in listing.files.values() for named in files)
+        out = Path(tempfile.mkdtemp(prefix="smprof-"))
+        self._folders.append(str(out))
+        skipped: list[str] = []
+        for _ in range(2):
+            try:
+                request = {"do": "merge", "folder": str(folder), "version": version, "out": str(out), "skip": skipped}
+                answer = self._ask(request, size)
+            except ProfileError:
+                # Which file it was, only reading them one by one can tell.
+                skipped = [name for name in self._names_of(folder) if self._crashes(folder / name)]
+                continue
+            if answer["why"]:
+                raise ProfileError(f"{folder} cannot be read: {answer['why']}; load the profile again.")
+            return out, [Loss(**loss) for loss in answer["losses"]]
+        raise ProfileError(f"{folder} cannot be read: reading it stops the reader; load the profile again.")
+
+    def close(self) -> None:
+        """Stop the child and remove the copies it made."""
+        with self._lock:
+            self._drop_child()
+        self._finalizer()
+
+    def _names_of(self, folder: Path) -> list[str]:
+        return [named.name for files in list_process(folder).files.values() for named in files]
+
+    def _crashes(self, path: Path) -> bool:
+        try:
+            self.check(path, ())
+        except ProfileError:
+            return True
+        return False
+
+    def _ask(self, request: dict[str, Any], size_bytes: int) -> dict[str, Any]:
+        patience = _PATIENCE_SECONDS + size_bytes / _PATIENCE_BYTES_PER_SECOND
+        with self._lock:
+            pipe = self._start()
+            try:
+                pipe.send_bytes(json.dumps(request).encode())
+                if not pipe.poll(patience):
+                    self._drop_child()
+                    raise ProfileError(f"{request.get('path', request.get('folder'))} takes too long to read.")
+                answer: dict[str, Any] = json.loads(pipe.recv_bytes(16 << 20))
+                return answer
+            except (EOFError, OSError, ValueError):
+                self._drop_child()
+                name = request.get("path", request.get("folder"))
+                raise ProfileError(
+                    f"{name} is damaged in a way that stops the reader; load the profile again."
+                ) from None
+
+    def _start(self) -> Connection:
+        if self._pipe is None or self._child is None or not self._child.is_alive():
+            self._drop_child()
+            context = multiprocessing.get_context("spawn")
+            self._pipe, theirs = context.Pipe()
+            self._child = context.Process(target=self._serve, args=(theirs,), daemon=True, name="smprof-guard")
+            self._child.start()
+            theirs.close()
+        return self._pipe
+
+    def _drop_child(self) -> None:
+        if self._pipe is not None:
+            self._pipe.close()
+            self._pipe = None
+        if self._child is not None:
+            self._child.join(0.2)
+            if self._child.is_alive():
+                self._child.kill()
+                self._child.join(5)
+            self._child.close()
+            self._child = None
+
+
+def _stop(folders: list[str]) -> None:
+    while folders:
+        shutil.rmtree(folders.pop(), ignore_errors=True)
+
+
+def serve_requests(pipe: Connection) -> None:
+    """The child: answer requests until the pipe closes."""
+    _limit_memory()
+    while True:
+        try:
+            request = json.loads(pipe.recv_bytes())
+        except (EOFError, OSError):
+            return
+        pipe.send_bytes(json.dumps(_answer(request)).encode())
+
+
+def _limit_memory() -> None:
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    limit = MAX_CHILD_BYTES if most == resource.RLIM_INFINITY else min(MAX_CHILD_BYTES, most)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, most))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+
+
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    try:
+        if request["do"] == "check":
+            _read(Path(request["path"]), request["columns"])
+            return {"why": None}
+        tables, losses, covered = salvage(Path(request["folder"]), request["version"], frozenset(request["skip"]))
+        write_merged(Path(request["out"]), assemble(tables), covered)
+        return {"why": None, "losses": [asdict(loss) for loss in losses]}
+    except MemoryError:
+        return {"why": "it claims more than fits in memory"}
+    except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
+        return {"why": one_line(error)}
+
+
+def _read(path: Path, columns: Sequence[str]) -> None:
+    named = parse_file_name(path.name)
+    if named is None:
+        raise ValueError("not a table file")
+    with open_parquet(path.parent, named) as file:
+        names = columns or list(file.schema_arrow.names)
+        for name in names:
+            try:
+                wanted = column(named.table, name)
+            except KeyError:
+                continue
+            read_column(file, wanted)
