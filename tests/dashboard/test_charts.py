@@ -8,15 +8,10 @@ from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QImage, QPalette, QTextDocument
 from pytestqt.qtbot import QtBot
 
-from smprof_desktop.dashboard.charts import (
-    HistogramChart,
-    LinesChart,
-    PieChart,
-    _whole_step,
-    brief_time_text,
-    share_text,
-)
+from smprof_desktop.dashboard.charts import HistogramChart, LinesChart, _whole_step
+from smprof_desktop.dashboard.legend import brief_time_text, share_text
 from smprof_desktop.dashboard.panels import Histogram, Line, Lines, Pie, Share
+from smprof_desktop.dashboard.pie import PieChart
 
 TEMPLATE = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>&&>(int, <b>x</b>)"
 

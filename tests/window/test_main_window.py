@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QListWidget, QPus
 from pytestqt.qtbot import QtBot
 
 from smprof.profile.manifest import ProfileError
+from smprof_desktop import cli
 from smprof_desktop.settings import Settings
 from smprof_desktop.window.commands import COMMANDS, PAGES
 from smprof_desktop.window.fields import CopyTable
@@ -102,6 +103,10 @@ def test_no_key_is_given_twice_and_every_slot_is_there(window: MainWindow) -> No
     keys = [key for command in COMMANDS for key in command.keys]
     assert len(keys) == len(set(keys)) and all(QKeySequence(key).toString() for key in keys)
     assert all(callable(getattr(window, command.slot)) for command in COMMANDS)
+
+
+def test_the_command_line_knows_the_same_pages() -> None:
+    assert tuple(page.key for page in PAGES) == cli.PAGES
 
 
 def test_loading_leads_to_the_dashboard(window: MainWindow, load: Callable[[], None], folder: Path) -> None:

@@ -1,0 +1,174 @@
+"""Legends: names of any length, values beside them, copied in full; and how figures are written in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QEvent,
+    QModelIndex,
+    QPersistentModelIndex,
+    QSize,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import (
+    QAction,
+    QColor,
+    QGuiApplication,
+    QKeySequence,
+    QPixmap,
+)
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFrame,
+    QHeaderView,
+    QTableView,
+)
+
+from smprof_desktop.plain_text import table_text, tooltip
+
+COLOURS = (
+    "#4c8edb", "#e8903a", "#4fa866", "#c9565b", "#8f72c4", "#2fa8b5", "#d0b13c", "#d279a6", "#7a8794", "#9b6b4a",
+    "#6fb4f2", "#f2b877", "#8bcf9b", "#e59a9c", "#b9a5e0",
+)  # fmt: skip
+"""Fifteen that differ, on white and on near-black."""
+IDLE_COLOUR = "#8893a0"
+UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "µs"), (1, "ns"))
+_PIXELS_PER_ROW = 6
+
+
+def colour(index: int, name: str = "") -> QColor:
+    """The colour of the curve or sector of that place; idle time is grey wherever it stands."""
+    return QColor(IDLE_COLOUR if name == "Idle" else COLOURS[index % len(COLOURS)])
+
+
+def share_text(part: float, whole: float) -> str:
+    """A part of a whole in percent; `–` where the whole is nothing. What is not all is never called 100 %."""
+    if whole <= 0:
+        return "–"
+    percent = 100 * part / whole
+    if 0 < percent < 0.1:
+        return "< 0.1 %"
+    if 99.9 < percent < 100:
+        return "> 99.9 %"
+    return f"{percent:.1f} %"
+
+
+def brief_time_text(duration_ns: int) -> str:
+    """A duration to four digits, for where space is short and the exact one is a hover away: `239.4 s`."""
+    length_ns, unit = next((length, name) for length, name in UNITS if duration_ns >= length or length == 1)
+    if length_ns == 1:
+        return f"{duration_ns} ns"
+    value = duration_ns / length_ns
+    return f"{value:,.{max(0, 4 - len(str(int(value))))}f} {unit}"
+
+
+class LegendModel(QAbstractTableModel):
+    """Rows of a legend: name, then values as text; `tips` say each row in full."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self.tips: list[str] = []
+        self.colours: list[QColor] = []
+        self._columns = 1
+
+    def fill(self, rows: list[list[str]], tips: list[str], colours: list[QColor]) -> None:
+        """Show these rows in place of the present ones."""
+        self.beginResetModel()
+        self.rows, self.tips, self.colours = rows, tips, colours
+        self._columns = max((len(row) for row in rows), default=1)
+        self.endResetModel()
+
+    def rowCount(self, parent: QModelIndex | QPersistentModelIndex = QModelIndex()) -> int:  # noqa: B008 - as Qt calls it
+        return 0 if parent.isValid() else len(self.rows)
+
+    def columnCount(self, parent: QModelIndex | QPersistentModelIndex = QModelIndex()) -> int:  # noqa: B008
+        return 0 if parent.isValid() else self._columns
+
+    def data(self, index: QModelIndex | QPersistentModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        row, column = index.row(), index.column()
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self.rows[row][column]
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return tooltip(self.tips[row])
+        if role == Qt.ItemDataRole.DecorationRole and column == 0 and self.colours:
+            return _swatch(self.colours[row])
+        if role == Qt.ItemDataRole.TextAlignmentRole and column > 0:
+            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        return None
+
+
+class Legend(QTableView):
+    """Names elided in the middle, values to the right; Ctrl+C copies the chosen rows, or all, in full.
+
+    Signals:
+        pointed(int): the pointer is on that row; -1 when it has left.
+    """
+
+    pointed = Signal(int)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = LegendModel()
+        self.setModel(self.rows)
+        self.setObjectName("legend")
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setTabKeyNavigation(False)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.horizontalHeader().hide()
+        self.verticalHeader().hide()
+        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.setMouseTracking(True)
+        self.setIconSize(QSize(10, 10))
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        copy = QAction("Copy", self)
+        copy.setShortcut(QKeySequence.StandardKey.Copy)
+        copy.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        copy.triggered.connect(self.copy)
+        self.addAction(copy)
+        self.entered.connect(lambda index: self.pointed.emit(index.row()))
+        self.rows.modelReset.connect(self._fit)
+        self._fit()
+
+    def copy(self) -> None:
+        """Put the chosen rows on the clipboard as tab-separated text; all of them where none is chosen."""
+        chosen = sorted({index.row() for index in self.selectedIndexes()}) or range(self.rows.rowCount())
+        QGuiApplication.clipboard().setText(table_text(self.rows.rows[row] for row in chosen))
+
+    def wanted_height_px(self) -> int:
+        """The height that shows every row."""
+        return self.rows.rowCount() * self.verticalHeader().defaultSectionSize() + 4
+
+    def _fit(self) -> None:
+        self.verticalHeader().setMinimumSectionSize(8)
+        self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + _PIXELS_PER_ROW)
+        header = self.horizontalHeader()
+        header.setMinimumSectionSize(20)
+        for column in range(self.rows.columnCount()):
+            is_name = column == 0
+            header.setSectionResizeMode(
+                column, QHeaderView.ResizeMode.Stretch if is_name else QHeaderView.ResizeMode.ResizeToContents
+            )
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self.pointed.emit(-1)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._fit()
+
+
+def _swatch(fill: QColor) -> QPixmap:
+    pixmap = QPixmap(10, 10)
+    pixmap.fill(fill)
+    return pixmap
