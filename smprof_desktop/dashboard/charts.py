@@ -28,6 +28,7 @@ from smprof_desktop.dashboard.panels import Histogram, Lines, Pie
 from smprof_desktop.dashboard.pie import PieChart
 
 NO_BREAK_SPACE = "\u00a0"
+CURSOR_COLOUR = "#8893a0"
 
 
 class LinesChart(QWidget):
@@ -49,7 +50,7 @@ class LinesChart(QWidget):
         self.plot.setXRange(float(self._edges[0]), float(self._edges[-1]), padding=0.01)
         self.plot.setYRange(0, 100, padding=0.07)  # room for the labels of 0 and 100
         self.plot.getAxis("left").setTicks([[(percent, str(percent)) for percent in (0, 25, 50, 75, 100)]])
-        self._cursor = pg.InfiniteLine(angle=90)
+        self._cursor = pg.InfiniteLine(angle=90, pen=pg.mkPen(CURSOR_COLOUR))
         self._cursor.hide()
         self.plot.addItem(self._cursor)
         self.plot.scene().sigMouseMoved.connect(self._point)
