@@ -126,3 +126,5 @@ class DrawList:
     arrow_note: Label | None = None
     overview: Rects = field(default_factory=Rects.empty)
     overview_window: Box | None = None
+    is_final: bool = True
+    """False where some lanes show columns of a neighbouring grid for want of time."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -24,6 +26,7 @@ OWN_BINS = 3
 """A slice of at least so many bins is drawn by itself, with its own edges and label; shorter ones show as columns."""
 MAX_KEPT_UNIONS = 8_000_000
 """Device slices of a profile up to which the union of each device's streams is worked out and kept: 0.1 s a million."""
+KEPT_LEVELS = 2
 _UNKNOWN = 255
 _FIRST_NS, _LAST_NS = -(1 << 62), 1 << 62
 
@@ -38,6 +41,11 @@ class Window:
 
     def holds(self, view: Viewport) -> bool:
         return self.level in (-1, view.bin_level) and self.begin_ns <= view.begin_ns and view.end_ns + 1 <= self.end_ns
+
+    def covers(self, view: Viewport) -> bool:
+        """Whether it shows all of the view, if on a grid that is up to four times too coarse or too fine."""
+        near = abs(self.level - view.bin_level) <= KEPT_LEVELS
+        return near and self.begin_ns <= view.begin_ns and view.end_ns + 1 <= self.end_ns
 
     @staticmethod
     def around(view: Viewport, limits: Limits) -> Window:
@@ -137,6 +145,9 @@ class Pictures:
         self._profile = profile
         self._limits = limits
         self._keep_unions = sum(len(process.table("device")) for process in profile.processes) <= MAX_KEPT_UNIONS
+        self.is_final = True
+        """Whether every picture since `begin_frame` was on the view's own grid."""
+        self._deadline = math.inf
         self._ladders: dict[int, Ladder] = {}
         self._names: dict[int, Names] = {}
         self._rows: dict[Row, RowPicture] = {}
@@ -144,6 +155,11 @@ class Pictures:
         self._busy_window = Window(0, 0, 0)
         self._busy: dict[tuple[BusySource, bool], Busy] = {}
         self._counter_ranges: dict[str, tuple[float, float]] = {}
+
+    def begin_frame(self, budget_s: float | None) -> None:
+        """From here on, once `budget_s` is spent, pictures on a neighbouring grid will do; None: never."""
+        self.is_final = True
+        self._deadline = time.perf_counter() + budget_s if budget_s is not None else math.inf
 
     def ladder(self, process: int) -> Ladder:
         found = self._ladders.get(process)
@@ -160,14 +176,14 @@ class Pictures:
     def row(self, row: Row, kind: str, view: Viewport) -> RowPicture:
         """What a row of a lane of that kind shows; right at least for the view."""
         found = self._rows.get(row)
-        if found is None or not found.window.holds(view):
+        if found is None or not self._serves(found.window, view):
             found = self._rows[row] = self._make_row(row, kind, view)
         return found
 
     def busy(self, lane: Lane, view: Viewport) -> Curve:
         """The lane's busy share: the mean over its sources."""
         found = self._curves.get(lane.key)
-        if found is None or not found.window.holds(view):
+        if found is None or not self._serves(found.window, view):
             window = Window.around(view, self._limits)
             found = self._curves[lane.key] = self.busy_in(lane.busy, window)
         return found
@@ -187,7 +203,7 @@ class Pictures:
     def counter(self, lane: Lane, view: Viewport) -> Curve:
         """The lane's counter: in each bin the mean of its samples, or the last one before it."""
         found = self._curves.get(lane.key)
-        if found is None or not found.window.holds(view):
+        if found is None or not self._serves(found.window, view):
             window = Window.around(view, self._limits)
             found = self._curves[lane.key] = self._make_counter(lane.counters, window)
         return found
@@ -209,6 +225,15 @@ class Pictures:
         """Let go of the pictures of everything but these rows and lanes."""
         self._rows = {row: picture for row, picture in self._rows.items() if row in rows}
         self._curves = {key: curve for key, curve in self._curves.items() if key in keys}
+
+    def _serves(self, window: Window, view: Viewport) -> bool:
+        """Whether what was made for a window may be shown."""
+        if window.holds(view):
+            return True
+        if time.perf_counter() < self._deadline or not window.covers(view):
+            return False
+        self.is_final = False
+        return True
 
     def _busy_of(self, source: BusySource, window: Window, bound: bool) -> Busy:
         """One source's busy time; kept, because a device counts for its own lanes, its process and its host."""

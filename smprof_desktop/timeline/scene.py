@@ -12,86 +12,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smprof.profile.schema import SLICE_TABLES
-from smprof_desktop.analysis import launches
 from smprof_desktop.slice_ref import SliceRef
 from smprof_desktop.timeline.colours import COUNTER, CURVE, DENSITY
+from smprof_desktop.timeline.curves import curve_rects, in_view, share_text, short_number
 from smprof_desktop.timeline.draw_list import Arrow, Box, DrawList, Header, Hit, Label, Rects
 from smprof_desktop.timeline.labels import MIN_LABEL_PX, Elider, TextWidth
 from smprof_desktop.timeline.ladder import Columns
 from smprof_desktop.timeline.lanes import GROUPS, SLICE_LANES, Lane, LaneTree
+from smprof_desktop.timeline.layout import Frame, Layout, Metrics, layout_of
+from smprof_desktop.timeline.links import Link, Links, apart
 from smprof_desktop.timeline.pictures import Curve, Pictures, RowPicture, Window
 from smprof_desktop.timeline.viewport import Limits, Viewport, base_label, ticks
 
 if TYPE_CHECKING:
     from smprof.profile.reader import Profile
 
-MAX_ARROWS = 200
-"""Arrows drawn from one launch; its note says how many executions there are."""
-ARROWS_APART_PX = 6.0
 MIN_COLUMN_SHARE = 0.25
 """Height of the emptiest column, as a share of the row: a lone short slice must stay visible."""
 HIT_PX = 2.0
 """A slice this near to the pointer counts as hit where none lies under it."""
 _GAP_FROM_PX = 3.0
 _FAR_PX = 1e6
-
-
-@dataclass(frozen=True)
-class Metrics:
-    """Sizes in px; all follow the height of a line of text."""
-
-    line_px: float = 15.0
-
-    @property
-    def row_px(self) -> float:
-        return self.line_px + 3
-
-    @property
-    def group_px(self) -> float:
-        return self.line_px + 8
-
-    @property
-    def curve_px(self) -> float:
-        return self.line_px + 14
-
-    @property
-    def gap_px(self) -> float:
-        return 4.0
-
-    @property
-    def axis_px(self) -> float:
-        return self.line_px + 9
-
-    @property
-    def overview_px(self) -> float:
-        return self.line_px + 7
-
-
-@dataclass(frozen=True)
-class Frame:
-    """Everything one picture depends on besides the profile. `height_px` is the whole widget's."""
-
-    view: Viewport
-    expanded: frozenset[str]
-    height_px: float
-    header_px: float = 260.0
-    scroll_px: float = 0.0
-    selection: SliceRef | None = None
-    focus: str = ""
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Visible lanes from top to bottom; `top_px` from the top of the first one."""
-
-    lanes: tuple[Lane, ...]
-    top_px: NDArray[np.float64]
-    height_px: NDArray[np.float64]
-    index: dict[str, int]
-
-    @property
-    def total_px(self) -> float:
-        return float(self.top_px[-1] + self.height_px[-1]) if self.lanes else 0.0
 
 
 @dataclass
@@ -113,7 +54,7 @@ class Scene:
         self._elider = Elider(text_width)
         self._pictures = Pictures(profile, self.limits)
         self._layout: tuple[frozenset[str], Layout] | None = None
-        self._links: tuple[SliceRef, tuple[SliceRef, NDArray[np.int64]] | None] | None = None
+        self._links = Links(profile)
         self._overview: tuple[int, Curve] | None = None
 
     @property
@@ -124,16 +65,18 @@ class Scene:
     def layout(self, expanded: frozenset[str]) -> Layout:
         """Where each visible lane lies."""
         if self._layout is None or self._layout[0] != expanded:
-            lanes = tuple(self.tree.visible(expanded))
-            heights = np.array([self._lane_height(lane, expanded) for lane in lanes], np.float64)
-            tops = np.concatenate(([0.0], np.cumsum(heights)[:-1])) if lanes else np.zeros(0)
-            self._layout = expanded, Layout(lanes, tops, heights, {lane.key: i for i, lane in enumerate(lanes)})
+            self._layout = expanded, layout_of(self.tree, expanded, self.metrics)
         return self._layout[1]
 
-    def draw(self, frame: Frame) -> DrawList:
-        """The draw list of one frame."""
+    def draw(self, frame: Frame, budget_s: float | None = None) -> DrawList:
+        """The draw list of one frame.
+
+        With a budget of seconds, lanes whose turn comes after it is spent show columns of a neighbouring grid, up to
+        four times as wide or narrow, where they were drawn before; the list is not `is_final` then.
+        """
+        self._pictures.begin_frame(budget_s)
         layout = self.layout(frame.expanded)
-        first, last = self._in_sight(layout, frame)
+        first, last = layout.in_sight(frame.scroll_px, frame.height_px - self.top_px)
         parts = _Parts([], [])
         headers = []
         for index in range(first, last):
@@ -186,6 +129,7 @@ class Scene:
             arrow_note=note,
             overview=self._draw_overview(frame),
             overview_window=self._overview_window(frame),
+            is_final=self._pictures.is_final,
         )
 
     def hit(self, frame: Frame, x_px: float, y_px: float) -> Hit | None:
@@ -223,11 +167,9 @@ class Scene:
         names = self._pictures.names(ref.process)
         return names.text(int(names.ids(SLICE_TABLES.index(ref.table), np.array([ref.row]))[0]))
 
-    def link_of(self, ref: SliceRef) -> tuple[SliceRef, NDArray[np.int64]] | None:
+    def link_of(self, ref: SliceRef) -> Link | None:
         """The launch of the link that a slice takes part in and its executions (positions in `device`, by start)."""
-        if self._links is None or self._links[0] != ref:
-            self._links = ref, self._find_link(ref)
-        return self._links[1]
+        return self._links.of(ref)
 
     def neighbour(self, ref: SliceRef, step: int) -> SliceRef | None:
         """The next slice (`step` 1) or the one before (-1) in the drawn row of a slice; None at the ends."""
@@ -248,13 +190,12 @@ class Scene:
         layout = self.layout(frame.expanded)
         key, row = place
         hidden = [group for group in self.tree.ancestors(key) if group not in frame.expanded]
-        index = layout.index[hidden[-1] if hidden else key]
-        y_px = self.top_px + float(layout.top_px[index]) - frame.scroll_px
         if hidden:
-            return x_px, y_px + float(layout.height_px[index]) / 2
-        return x_px, y_px + self.metrics.gap_px / 2 + self._shown_row(
-            key, row, frame
-        ) * self.metrics.row_px + self.metrics.row_px / 2
+            index = layout.index[hidden[-1]]
+            middle_px = float(layout.top_px[index]) + float(layout.height_px[index]) / 2
+        else:
+            middle_px = layout.row_top_px(key, row, frame.expanded, self.metrics) + self.metrics.row_px / 2
+        return x_px, self.top_px + middle_px - frame.scroll_px
 
     def lane_span_px(self, expanded: frozenset[str], key: str, row: int = 0) -> tuple[float, float]:
         """Top and bottom of a visible lane's row in the scrolled area."""
@@ -265,22 +206,6 @@ class Scene:
             top_px += self.metrics.gap_px / 2 + row * self.metrics.row_px
             return top_px, top_px + self.metrics.row_px
         return top_px, top_px + float(layout.height_px[index])
-
-    def _lane_height(self, lane: Lane, expanded: frozenset[str]) -> float:
-        if lane.kind in GROUPS:
-            return self.metrics.group_px
-        if lane.kind not in SLICE_LANES:
-            return self.metrics.curve_px
-        rows = len(lane.rows) if lane.key in expanded else 1
-        return rows * self.metrics.row_px + self.metrics.gap_px
-
-    def _in_sight(self, layout: Layout, frame: Frame) -> tuple[int, int]:
-        first = int(np.searchsorted(layout.top_px, frame.scroll_px, "right")) - 1
-        last = int(np.searchsorted(layout.top_px, frame.scroll_px + frame.height_px - self.top_px, "left"))
-        return max(first, 0), max(last, 0)
-
-    def _shown_row(self, key: str, row: int, frame: Frame) -> int:
-        return row if key in frame.expanded else 0
 
     def _draw_lane(self, lane: Lane, frame: Frame, y_px: float, height_px: float, parts: _Parts) -> str:
         """Add what a lane shows; the text of its share or value in view."""
@@ -298,9 +223,9 @@ class Scene:
             colour = CURVE if lane.kind == "utilization" else DENSITY
             inset = 2.0 if lane.kind == "utilization" else 4.0
             parts.curves.append(
-                _curve_rects(curve, curve.value, view, frame.header_px, y_px + inset, height_px - 2 * inset, colour)
+                curve_rects(curve, curve.value, view, frame.header_px, y_px + inset, height_px - 2 * inset, colour)
             )
-        return self._share_text(lane, curve, view)
+        return share_text(lane, curve, view, self.limits)
 
     def _draw_counter(self, lane: Lane, frame: Frame, y_px: float, height_px: float, parts: _Parts) -> str:
         curve = self._pictures.counter(lane, frame.view)
@@ -308,26 +233,13 @@ class Scene:
         if high == low:
             high = low + 1.0
         parts.curves.append(
-            _curve_rects(
+            curve_rects(
                 curve, (curve.value - low) / (high - low), frame.view, frame.header_px, y_px + 2, height_px - 4, COUNTER
             )
         )
-        seen = _in_view(curve, frame.view)
+        seen = in_view(curve, frame.view)
         seen = seen[np.isfinite(seen)]
-        return _short_number(float(seen.mean())) if len(seen) else ""
-
-    def _share_text(self, lane: Lane, curve: Curve, view: Viewport) -> str:
-        """The lane's busy share of the part of the profile that is in view; `≤` where overlap could only be bounded."""
-        if not lane.busy:
-            return ""
-        begin, end = max(view.begin_ns, self.limits.begin_ns), min(view.end_ns, self.limits.end_ns)
-        if end <= begin:
-            return ""
-        edges = (np.arange(len(curve.value) + 1) + curve.first_bin) * np.int64(1 << curve.window.level)
-        part = np.minimum(edges[1:], end) - np.maximum(edges[:-1], begin)
-        share = min(float((curve.value * np.maximum(part, 0)).sum()) / (end - begin), 1.0)
-        mark = "" if curve.is_exact else "≤ "
-        return f"{mark}{100 * share:.0f} %" if share == 0 or share >= 0.01 else f"{mark}<1 %"
+        return short_number(float(seen.mean())) if len(seen) else ""
 
     def _pixels(self, parts: _Parts, frame: Frame) -> tuple[Rects, Rects, Rects, tuple[Label, ...]]:
         """Columns, slices, slices of no length, and labels, in widget pixels, cut to the view."""
@@ -338,9 +250,10 @@ class Scene:
         tops = np.array([y for _, y, _ in parts.pictures])
 
         begin = np.concatenate([p.bin_ns for p in pictures])
-        y_px = np.repeat(tops, [len(p.bin_ns) for p in pictures])
+        bins = [len(p.bin_ns) for p in pictures]
+        y_px = np.repeat(tops, bins)
         x0 = np.floor(view.xs_px(begin))
-        x1 = np.floor(view.xs_px(begin + np.int64(1 << view.bin_level)))
+        x1 = np.floor(view.xs_px(begin + np.repeat([np.int64(1 << max(p.window.level, 0)) for p in pictures], bins)))
         seen = (x1 >= 0) & (x0 < view.width_px)
         x0, x1 = np.maximum(x0[seen], 0.0), np.minimum(x1[seen], view.width_px)
         share = np.concatenate([p.share for p in pictures])[seen]
@@ -416,8 +329,8 @@ class Scene:
         return Box(x0 + frame.header_px, y_px, max(x1 - x0, 2.0), self.metrics.row_px - 1)
 
     def _arrows(self, frame: Frame) -> tuple[tuple[Arrow, ...], Label | None]:
-        """From the launch of the selected slice's link to its execution, or from a selected launch to those in view."""
-        link = self.link_of(frame.selection) if frame.selection is not None else None
+        """From the launch of the selection's link to its execution, or from a selected launch to those in view."""
+        link = self._links.of(frame.selection) if frame.selection is not None else None
         if frame.selection is None or link is None:
             return (), None
         launch, executions = link
@@ -428,9 +341,10 @@ class Scene:
             targets = [frame.selection]
         else:
             targets = [
-                SliceRef(launch.process, "device", row) for row in self._in_view(executions, launch.process, frame.view)
+                SliceRef(launch.process, "device", row)
+                for row in self._links.in_view(executions, launch.process, frame.view)
             ]
-        ends = _apart([end for target in targets if (end := self.anchor(frame, target)) is not None])
+        ends = apart([end for target in targets if (end := self.anchor(frame, target)) is not None])
         note = None
         if len(executions) > 1:
             text = (
@@ -440,32 +354,6 @@ class Scene:
             )
             note = Label(start[0] + 6, start[1] - self.metrics.line_px - 4, self.metrics.line_px, text)
         return tuple(Arrow(*start, *end) for end in ends), note
-
-    def _in_view(self, executions: NDArray[np.int64], process: int, view: Viewport) -> list[int]:
-        """Executions in view, at most MAX_ARROWS of them, evenly chosen; the nearest one where none is in view."""
-        starts = self.profile.processes[process].table("device")["start_ns"][executions]
-        seen = executions[(starts >= view.begin_ns) & (starts < view.end_ns)]
-        if len(seen) == 0:
-            seen = executions[:1] if len(starts) and int(starts[0]) >= view.end_ns else executions[-1:]
-        if len(seen) > MAX_ARROWS:
-            seen = seen[np.linspace(0, len(seen) - 1, MAX_ARROWS).astype(np.int64)]
-        chosen: list[int] = seen.tolist()
-        return chosen
-
-    def _find_link(self, ref: SliceRef) -> tuple[SliceRef, NDArray[np.int64]] | None:
-        process = self.profile.processes[ref.process]
-        if ref.table == "device":
-            launch = launches.launch_of(process, ref.row)
-            if launch is None:
-                return None
-            ref = SliceRef(ref.process, "host", launch)
-        if ref.table != "host":
-            return None
-        executions = np.asarray(launches.executions_of(process, ref.row), np.int64)
-        if len(executions) == 0:
-            return None
-        starts = process.table("device")["start_ns"][executions]
-        return ref, executions[np.argsort(starts, kind="stable")]
 
     def _slice_at(self, lane: Lane, row: int, view: Viewport, x_px: float) -> SliceRef | None:
         """The longest slice under the pixel, or the nearest one within HIT_PX of it."""
@@ -509,7 +397,7 @@ class Scene:
             sources = tuple(source for root in self.tree.roots for source in root.busy)
             self._overview = int(frame.view.width_px), self._pictures.busy_in(sources, window, bound=True)
         curve = self._overview[1]
-        return _curve_rects(curve, curve.value, whole, frame.header_px, 3.0, self.metrics.overview_px - 5, DENSITY)
+        return curve_rects(curve, curve.value, whole, frame.header_px, 3.0, self.metrics.overview_px - 5, DENSITY)
 
     def _overview_window(self, frame: Frame) -> Box:
         whole, width = self._whole(frame), frame.view.width_px
@@ -524,57 +412,7 @@ def with_scroll(frame: Frame, scroll_px: float, scene: Scene) -> Frame:
     return replace(frame, scroll_px=min(max(scroll_px, 0.0), most))
 
 
-def _apart(ends: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The first end of each few pixels: more arrows there would be a blot."""
-    kept: dict[tuple[int, float], tuple[float, float]] = {}
-    for x_px, y_px in ends:
-        kept.setdefault((int(x_px // ARROWS_APART_PX), y_px), (x_px, y_px))
-    return list(kept.values())
-
-
 def _masked(rects: Rects, mask: NDArray[np.bool_]) -> Rects:
     if mask.all():
         return rects
     return Rects(rects.x_px[mask], rects.y_px[mask], rects.width_px[mask], rects.height_px[mask], rects.colour[mask])
-
-
-def _in_view(curve: Curve, view: Viewport) -> NDArray[np.float64]:
-    level = curve.window.level
-    first = max((view.begin_ns >> level) - curve.first_bin, 0)
-    return curve.value[first : max(((view.end_ns - 1) >> level) - curve.first_bin + 1, first)]
-
-
-def _curve_rects(
-    curve: Curve,
-    shares: NDArray[np.float64],
-    view: Viewport,
-    left_px: float,
-    y_px: float,
-    height_px: float,
-    colour: int,
-) -> Rects:
-    """A curve as rectangles standing on the lane's bottom; neighbours of equal height are one."""
-    level = curve.window.level
-    first = max((view.begin_ns >> level) - curve.first_bin, 0)
-    last = min(((view.end_ns - 1) >> level) - curve.first_bin + 1, len(shares))
-    part = np.nan_to_num(np.clip(shares[first:last], 0.0, 1.0), nan=0.0)
-    if len(part) == 0:
-        return Rects.empty()
-    # Half pixels keep a share of 2 % apart from nothing and long level stretches in one rectangle.
-    height = np.ceil(part * height_px * 2) / 2
-    heads = np.concatenate(([0], np.flatnonzero(height[1:] != height[:-1]) + 1))
-    edges = (np.append(heads, len(part)) + (first + curve.first_bin)) << np.int64(level)
-    x_px = np.clip(np.floor(view.xs_px(edges)), 0.0, view.width_px)
-    height = height[heads]
-    keep = (height > 0) & (x_px[1:] >= x_px[:-1])
-    x0, width = x_px[:-1][keep], np.maximum(np.diff(x_px)[keep], 1.0)
-    height = height[keep]
-    return Rects(x0 + left_px, y_px + height_px - height, width, height, np.full(len(x0), colour, np.uint8))
-
-
-def _short_number(value: float) -> str:
-    """Three digits and a decimal prefix: `12.3 G`."""
-    for size, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
-            return f"{value / size:.3g} {prefix}"
-    return f"{value:.3g}"

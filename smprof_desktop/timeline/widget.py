@@ -6,11 +6,10 @@ today's dates) and costs an item for each thing drawn, while one frame here is o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
-from PySide6.QtCore import QEvent, QKeyCombination, QPoint, QPointF, Qt, QTimer
+from PySide6.QtCore import QEvent, QKeyCombination, QPointF, Qt, QTimer
 from PySide6.QtGui import (
     QFontMetricsF,
     QKeyEvent,
@@ -22,16 +21,18 @@ from PySide6.QtGui import (
     QResizeEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QLabel, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 
 from smprof_desktop.session import Session
 from smprof_desktop.slice_ref import SliceRef
 from smprof_desktop.timeline import lanes
 from smprof_desktop.timeline.colours import DARK, LIGHT
 from smprof_desktop.timeline.draw_list import DrawList, Hit
+from smprof_desktop.timeline.hover import HoverText
 from smprof_desktop.timeline.keys import COMMANDS
+from smprof_desktop.timeline.layout import Frame, Metrics
 from smprof_desktop.timeline.paint_raster import RasterPainter
-from smprof_desktop.timeline.scene import Frame, Metrics, Scene, with_scroll
+from smprof_desktop.timeline.scene import Scene, with_scroll
 from smprof_desktop.timeline.viewport import Viewport, duration_text, time_text
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ WHEEL_NOTCH = 120.0
 NOTCH_FACTOR = 1.3
 SETTLE_MS = 500
 """A view that has stood so long is one that `back` returns to."""
+MOVING_BUDGET_S = 0.006
 DRAG_FROM_PX = 4
 HEADER_PX = 290.0
 MIN_HEADER_PX, MAX_HEADER_SHARE = 90.0, 0.6
@@ -50,7 +52,6 @@ GRIP_PX = 4
 AROUND_ROWS = 4
 FIT_PADDING = 0.15
 SURROUNDINGS = 8.0
-MAX_HOVER_CHARACTERS = 2_000
 
 
 class TimelineWidget(QAbstractScrollArea):
@@ -97,14 +98,7 @@ class TimelineWidget(QAbstractScrollArea):
         self._settle.setSingleShot(True)
         self._settle.setInterval(SETTLE_MS)
         self._settle.timeout.connect(self._remember)
-        self._hover = QLabel(self.viewport())
-        self._hover.setTextFormat(Qt.TextFormat.PlainText)
-        self._hover.setWordWrap(True)
-        self._hover.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self._hover.setMargin(5)
-        self._hover.setAutoFillBackground(True)
-        self._hover.setFrameShape(QFrame.Shape.Box)
-        self._hover.hide()
+        self._hover = HoverText(self.viewport())
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -139,9 +133,9 @@ class TimelineWidget(QAbstractScrollArea):
             focus=self.focus_key if self.hasFocus() else "",
         )
 
-    def draw_list(self) -> DrawList | None:
-        """The present picture, before it is painted."""
-        return self.scene.draw(self.frame()) if self.scene is not None else None
+    def draw_list(self, budget_s: float | None = None) -> DrawList | None:
+        """The present picture, before it is painted; `budget_s` as in `Scene.draw`."""
+        return self.scene.draw(self.frame(), budget_s) if self.scene is not None else None
 
     def zoom(self, factor: float, x_px: float | None = None) -> None:
         """Zoom about a point of the lanes, the pointer's or, where it is elsewhere, the middle."""
@@ -320,21 +314,6 @@ class TimelineWidget(QAbstractScrollArea):
             if following:
                 self.session.select(SliceRef(launch.process, "device", following[0]))
 
-    def _show_hover(self, at: QPoint, hit: Hit | None) -> None:
-        text = self._hover_text(hit)
-        if not text:
-            self._hover.hide()
-            return
-        self._hover.setText(breakable(text[:MAX_HOVER_CHARACTERS]))
-        self._hover.setMaximumWidth(min(560, max(self.viewport().width() - 20, 100)))
-        self._hover.adjustSize()
-        x_px = min(at.x() + 14, self.viewport().width() - self._hover.width() - 4)
-        y_px = at.y() + 18
-        if y_px + self._hover.height() > self.viewport().height():
-            y_px = at.y() - self._hover.height() - 8
-        self._hover.move(max(x_px, 0), max(y_px, 0))
-        self._hover.show()
-
     def _hover_text(self, hit: Hit | None) -> str:
         if hit is None or self.scene is None:
             return ""
@@ -439,7 +418,8 @@ class TimelineWidget(QAbstractScrollArea):
             self.viewport().setCursor(
                 Qt.CursorShape.SplitHCursor if self._on_grip(position.x()) else Qt.CursorShape.ArrowCursor
             )
-            self._show_hover(position.toPoint(), self.scene.hit(self.frame(), position.x(), position.y()))
+            hit = self.scene.hit(self.frame(), position.x(), position.y())
+            self._hover.show_at(position.toPoint(), self._hover_text(hit))
             return
         if not self._drag and (position - self._press).manhattanLength() >= DRAG_FROM_PX:
             self._drag = "lanes"
@@ -515,9 +495,12 @@ class TimelineWidget(QAbstractScrollArea):
     def paintEvent(self, event: QPaintEvent) -> None:
         raster = self._raster()
         painter = QPainter(self.viewport())
-        drawing = self.draw_list()
+        # While it moves, a picture in time counts for more than the last detail, which follows in the next ones.
+        drawing = self.draw_list(MOVING_BUDGET_S if self._settle.isActive() else None)
         if drawing is not None:
             raster.paint(drawing, painter)
+            if not drawing.is_final:
+                self.viewport().update()
         if drawing is None or not drawing.headers:
             painter.fillRect(self.viewport().rect(), self.palette().color(QPalette.ColorRole.Base))
             painter.setPen(self.palette().color(QPalette.ColorRole.PlaceholderText))
@@ -525,11 +508,6 @@ class TimelineWidget(QAbstractScrollArea):
             text = "No profile is loaded." if drawing is None else empty
             painter.drawText(self.viewport().rect(), Qt.AlignmentFlag.AlignCenter, text)
         painter.end()
-
-
-def breakable(text: str, longest: int = 40) -> str:
-    """`text` with places to break in words longer than that: kernel names have no space for hundreds of letters."""
-    return re.sub(rf"(\S{{{longest}}})(?=\S)", "\\1\u200b", text)
 
 
 def _combined(key: str) -> int:

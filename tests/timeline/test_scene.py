@@ -13,7 +13,8 @@ from smprof.profile.reader import Profile
 from smprof_desktop.slice_ref import SliceRef
 from smprof_desktop.timeline import lanes
 from smprof_desktop.timeline.draw_list import DrawList, Header
-from smprof_desktop.timeline.scene import Frame, Scene, with_scroll
+from smprof_desktop.timeline.layout import Frame
+from smprof_desktop.timeline.scene import Scene, with_scroll
 from smprof_desktop.timeline.viewport import Viewport
 from tests.make_profile import make_profile
 
@@ -240,6 +241,26 @@ def test_panning_and_zooming_give_what_a_fresh_scene_gives(tmp_path: Path) -> No
             assert np.array_equal(one.x_px, other.x_px) and np.array_equal(one.colour, other.colour)
             assert np.array_equal(one.height_px, other.height_px)
         assert kept.labels == fresh.labels
+
+
+def test_a_frame_in_a_hurry_shows_the_neighbouring_grid_and_catches_up(tmp_path: Path) -> None:
+    profile = make_profile(tmp_path, "\n".join(f"kernel 0/{7 + i % 5} {i * 97}+{i % 60} k{i % 7}" for i in range(9000)))
+    scene, frame = scene_of(profile)
+    wide, near = Viewport(0, 873_000, 700.0), Viewport(100_000, 500_000, 700.0)
+    assert near.bin_level == wide.bin_level - 1
+    assert scene.draw(replace(frame, view=wide), budget_s=0.0).is_final  # nothing is kept yet: all is made
+    hurried = scene.draw(replace(frame, view=near), budget_s=0.0)
+    assert not hurried.is_final
+    fresh = Scene(profile, scene.tree, width_of).draw(replace(frame, view=near))
+    assert 0 < len(hurried.columns) < len(fresh.columns)
+    assert hurried.columns.x_px.min() >= HEADER_PX
+    assert (hurried.columns.x_px + hurried.columns.width_px).max() <= HEADER_PX + 700
+    caught_up = scene.draw(replace(frame, view=near))
+    assert caught_up.is_final
+    assert np.array_equal(caught_up.columns.x_px, fresh.columns.x_px)
+    assert np.array_equal(caught_up.columns.height_px, fresh.columns.height_px)
+    outside = replace(frame, view=Viewport(0, 873_000, 700.0))
+    assert scene.draw(outside, budget_s=0.0).is_final  # what is kept does not reach so far
 
 
 def test_only_what_is_in_sight_is_drawn(tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ from pytestqt.qtbot import QtBot
 from smprof_desktop.session import Session
 from smprof_desktop.slice_ref import SliceRef
 from smprof_desktop.timeline.colours import DARK
+from smprof_desktop.timeline.hover import breakable
 from smprof_desktop.timeline.keys import COMMANDS
-from smprof_desktop.timeline.widget import TimelineWidget, breakable
+from smprof_desktop.timeline.widget import TimelineWidget
 from tests.make_profile import make_profile
 
 TEXT = """
