@@ -182,8 +182,6 @@ def _show_asked(
     window.show_page(page)
     if profile is None:
         return
-    if range_ns is not None:
-        window.session.show(profile.begin_ns + range_ns[0], profile.begin_ns + range_ns[1])
     if select is not None:
         from smprof_desktop.analysis.slices import find
 
@@ -194,6 +192,8 @@ def _show_asked(
                 raise ProfileError(sentence)
             window.show_error(sentence)
         window.session.select(found)
+    if range_ns is not None:  # last: selecting moves the view to the slice
+        window.session.show(profile.begin_ns + range_ns[0], profile.begin_ns + range_ns[1])
 
 
 def _wait_until_final(application: QApplication, window: MainWindow, tasks: Tasks) -> None:
