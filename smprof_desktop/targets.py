@@ -7,6 +7,7 @@ from pathlib import Path
 
 from smprof.profile.manifest import ProfileError
 from smprof.profile.reader import Profile
+from smprof.profile.schema import VERSION as FORMAT_VERSION
 from smprof_desktop.importers import convert
 from smprof_desktop.importers.detect import detect
 from smprof_desktop.progress import CancelCheck, Cancelled, Progress, never, silent
@@ -14,6 +15,8 @@ from smprof_desktop.sources import folder
 from smprof_desktop.sources.store import Store, key_of
 
 _NAMED_AT_MOST = 3
+_OF_THE_DISK = frozenset({"missing_segment", "damaged_segment", "unjournaled_segment", "damaged_journal"})
+"""Losses that an import does not have when it is written."""
 
 
 def open_targets(
@@ -32,40 +35,44 @@ def open_targets(
             listed = profiles if path.is_dir() else traces
             if path.resolve() not in {known.resolve() for known in listed}:
                 listed.append(path)
+    opened = [Profile.open(path) for path in profiles]
     if traces:
-        profiles.append(imported(traces, progress, cancelled, store))
+        opened.append(_open_traces(traces, progress, cancelled, store if store is not None else Store()))
     if cancelled():
         raise Cancelled
-    opened = [Profile.open(path) for path in profiles]
     return opened[0] if len(opened) == 1 else Profile.combine(opened)
 
 
-def check(targets: Sequence[str]) -> None:
-    """A cheap look at every target before anything slow begins. Raises ProfileError for what cannot be opened."""
-    for target in targets:
-        for path in _paths_of(target):
-            if not path.is_dir():
-                convert.readable(path)
-
-
-def imported(
-    traces: Sequence[Path], progress: Progress = silent, cancelled: CancelCheck = never, store: Store | None = None
-) -> Path:
-    """The profile folder of trace files, imported unless the store has it already."""
-    store = store if store is not None else Store()
+def _open_traces(traces: Sequence[Path], progress: Progress, cancelled: CancelCheck, store: Store) -> Profile:
+    """The profile of trace files, imported unless the store has it already, whole."""
     for path in traces:
         convert.readable(path)
     progress(0.0, "looking for an earlier import")
     try:
-        key = key_of(traces, f"importer {convert.VERSION}", cancelled)
+        key = key_of(traces, f"importer {convert.VERSION} format {FORMAT_VERSION}", cancelled)
         if cancelled():
             raise Cancelled
-        return store.put(key, lambda out: convert.import_traces(traces, out, progress, cancelled))
+        kept = store.get(key)
+        if kept is not None:
+            profile = _whole(kept)
+            if profile is not None:
+                return profile
+            store.remove(key)
+        return Profile.open(store.put(key, lambda out: convert.import_traces(traces, out, progress, cancelled)))
     except OSError as error:
         where = error.filename or store.folder
         raise ProfileError(
             f"{where}: {error.strerror or error}; check the path, its permissions and free space."
         ) from None
+
+
+def _whole(kept: Path) -> Profile | None:
+    """The profile kept there; None where the disk lost a part of it, which a new import brings back."""
+    try:
+        profile = Profile.open(kept)
+    except ProfileError:
+        return None
+    return None if any(loss.kind in _OF_THE_DISK for loss in profile.losses) else profile
 
 
 def _paths_of(target: str) -> list[Path]:

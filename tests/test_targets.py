@@ -39,6 +39,23 @@ def test_the_second_time_nothing_is_imported(tmp_path: Path, monkeypatch: pytest
     assert names(trace, trace) == first
 
 
+@pytest.mark.parametrize("damage", ["manifest", "segments"])
+def test_an_import_that_the_disk_lost_a_part_of_is_made_anew(tmp_path: Path, damage: str) -> None:
+    trace = write_trace(tmp_path / "a.json", 0, 0)
+    first = names(trace)
+    (entry,) = Store().folder.iterdir()
+    files = sorted((entry / "profile").rglob("*.parquet"))
+    assert files
+    if damage == "manifest":
+        (entry / "profile" / "manifest.json").write_text("{")
+    for file in files if damage == "segments" else []:
+        file.write_bytes(file.read_bytes()[:-3])
+    profile = open_targets([str(trace)])
+    assert [f"{process.info.host}/{process.info.process}" for process in profile.processes] == first
+    assert [process.names.text(0) for process in profile.processes] == ["k0"]
+    assert len(profile.processes[0].table("device")) == 1 and profile.losses == []
+
+
 def test_profiles_and_traces_are_combined(tmp_path: Path) -> None:
     one = write_trace(tmp_path / "a.json", 0, 0)
     two = write_trace(tmp_path / "b.json", 1, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import time
@@ -11,14 +12,13 @@ from pathlib import Path
 
 import platformdirs
 
-from smprof.profile.manifest import MANIFEST_NAME
-
 DEFAULT_LIMIT_BYTES = 20 << 30
 PROTECTED_SECONDS = 12 * 3600.0
 """What was used this recently stays, also beyond the limit: another program may have it open."""
 
 _STAMP = "used"
 _PROFILE = "profile"
+_SIZES = "sizes.json"
 _HALF_WRITTEN_SECONDS = 24 * 3600.0
 
 
@@ -49,9 +49,12 @@ class Store:
         self._limit_bytes = limit_bytes
 
     def get(self, key: str) -> Path | None:
-        """The profile kept under a key, marked as used now; None where there is none."""
+        """The profile kept under a key, marked as used now; None where there is none, or a part of it is gone."""
         place = self.folder / key
-        if not (place / _PROFILE / MANIFEST_NAME).is_file():
+        try:
+            if json.loads((place / _SIZES).read_bytes()) != _sizes_of(place / _PROFILE):
+                return None
+        except (OSError, ValueError):
             return None
         self._stamp(place)
         return place / _PROFILE
@@ -70,6 +73,7 @@ class Store:
         try:
             made.mkdir()
             make(made / _PROFILE)
+            (made / _SIZES).write_text(json.dumps(_sizes_of(made / _PROFILE)), encoding="utf-8")
             self._stamp(made)
             try:
                 os.replace(made, self.folder / key)
@@ -82,6 +86,10 @@ class Store:
             shutil.rmtree(made, ignore_errors=True)
         self.shrink(keep=key)
         return self.folder / key / _PROFILE
+
+    def remove(self, key: str) -> None:
+        """Forget what is kept under a key."""
+        self._remove(self.folder / key)
 
     def shrink(self, keep: str = "") -> None:
         """Remove the least recently used until the rest fits; what was used lately, and `keep`, stay."""
@@ -133,11 +141,17 @@ class Store:
 
 
 def _size_of(place: Path) -> int:
-    total = 0
+    return sum(_sizes_of(place).values())
+
+
+def _sizes_of(place: Path) -> dict[str, int]:
+    """Bytes of every file below, by its path from there."""
+    sizes = {}
     for folder, _folders, files in os.walk(place):
         for name in files:
+            path = Path(folder, name)
             try:
-                total += os.lstat(os.path.join(folder, name)).st_size
+                sizes[path.relative_to(place).as_posix()] = path.lstat().st_size
             except OSError:
                 continue
-    return total
+    return sizes
