@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smprof.profile.reader import LOST_NAME
-from smprof.profile.schema import COPY_KINDS, DEVICE_KINDS
+from smprof.profile.schema import COPY_KINDS, DEVICE_KINDS, LOST_NAME
 from smprof_desktop.analysis.executions import Part
 from smprof_desktop.analysis.statistics import Totals, divide, exact_sum, grouped, sums
 

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smprof.profile.layout import nesting
-from smprof.profile.reader import LOST_NAME
-from smprof.profile.schema import HOST_KINDS
+from smprof.profile.schema import HOST_KINDS, LOST_NAME
 from smprof_desktop.analysis.executions import Columns, Part, blocks
 from smprof_desktop.analysis.intervals import Int64s
 from smprof_desktop.analysis.statistics import sums

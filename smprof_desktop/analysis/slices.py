@@ -11,8 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smprof.profile.reader import LOST_NAME
-from smprof.profile.schema import ANNOTATION_SOURCES, COPY_KINDS, DEVICE_KINDS, HOST_KINDS, NONE, SIDES, SLICE_TABLES
+from smprof.profile.schema import (
+    ANNOTATION_SOURCES,
+    COPY_KINDS,
+    DEVICE_KINDS,
+    HOST_KINDS,
+    LOST_NAME,
+    NONE,
+    SIDES,
+    SLICE_TABLES,
+)
 from smprof_desktop.analysis.launches import executions_of, launch_of
 from smprof_desktop.analysis.quantities import exact_time_text, size_text, time_text
 from smprof_desktop.analysis.statistics import exact_sum

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smprof.profile.reader import LOST_NAME
-from smprof.profile.schema import HOST_KINDS, SIDES
+from smprof.profile.schema import HOST_KINDS, LOST_NAME, SIDES
 from smprof_desktop.analysis.causes import Operators, causing_threads
 from smprof_desktop.analysis.executions import Columns, Part, blocks
 from smprof_desktop.analysis.intervals import Int64s

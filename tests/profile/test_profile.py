@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from smprof.profile import storage
 from smprof.profile.manifest import Host, Manifest, Process, ProfileError
 from smprof.profile.merge import merge_process
-from smprof.profile.reader import LOST_NAME, Profile
-from smprof.profile.schema import NONE, TABLES
+from smprof.profile.reader import Profile
+from smprof.profile.schema import LOST_NAME, NONE, TABLES
 from smprof.profile.upgrade import Step, upgrade_document, upgrade_table
 from smprof.profile.writer import ProfileWriter
 

@@ -10,17 +10,31 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from smprof.profile import columns as cols
 from smprof.profile.columns import Columns
 from smprof.profile.ladder import ladder_of
 from smprof.profile.layout import free_rows, group_bounds, nesting
-from smprof.profile.schema import DEVICE_KINDS, HOST_KINDS, LANE_KEYS, NONE, SIDES, SLICE_TABLES, SORT_KEYS, TABLES
+from smprof.profile.schema import (
+    DEVICE_KINDS,
+    HOST_KINDS,
+    LANE_KEYS,
+    LOST_NAME,
+    NONE,
+    SIDES,
+    SLICE_TABLES,
+    SORT_KEYS,
+    TABLES,
+)
 
 I64 = NDArray[np.int64]
 
 API, OP, SYNC = (HOST_KINDS.index(kind) for kind in ("api", "op", "sync"))
+MAX_LOST_PER_KEPT = 64
+
 HOST_SIDE = SIDES.index("host")
 
 
@@ -43,7 +57,7 @@ def assemble(raw: Mapping[str, Columns]) -> dict[str, Columns]:
         new_ids[name] = (old, _inverse(order[name]))
         tables[name]["id"] = np.arange(len(old), dtype=np.int64)
     for name in ("names", "shapes"):
-        tables[name] = cols.take(tables[name], order[name])
+        tables[name] = _dense(name, cols.take(tables[name], order[name]))
     tables["device"]["launch"] = launches_of(tables["device"]["correlation"], tables["host"])
     tables["args"] = _follow(tables["args"], new_ids)
     tables["lane_rows"], tables["ladder"] = _lanes_of(tables)
@@ -65,6 +79,34 @@ def launches_of(correlation: I64, host: Mapping[str, Any]) -> I64:
     ids, order = ids[keep], order[keep]
     found = np.minimum(np.searchsorted(ids, correlation), len(ids) - 1)
     return np.where((correlation > 0) & (ids[found] == correlation), order[found], NONE)
+
+
+def _dense(table: str, rows: Columns) -> Columns:
+    """Names or shapes so that position = id, also where some were lost on the way."""
+    ids = rows["id"]
+    count = len(ids)
+    if count == 0 or (int(ids[0]) == 0 and int(ids[-1]) == count - 1 and bool((np.diff(ids) == 1).all())):
+        return rows
+    # An id far beyond what is there comes from damage: it must not make the table as long as itself.
+    ids, first = np.unique(ids, return_index=True)
+    fits = (ids >= 0) & (ids < MAX_LOST_PER_KEPT * (count + 1))
+    ids, first = ids[fits], first[fits]
+    length = int(ids[-1]) + 1 if len(ids) else 0
+    dense: Columns = {}
+    for column in TABLES[table]:
+        values = rows[column.name]
+        if isinstance(values, np.ndarray):
+            filled = cols.normal(column, None, length)
+            filled[ids] = values[first]
+        else:
+            source = np.full(length, -1, np.int64)
+            source[ids] = first
+            filled = values.take(pa.array(np.maximum(source, 0), mask=source < 0))
+            if not column.nullable:
+                filled = pc.fill_null(filled, LOST_NAME)
+        dense[column.name] = filled
+    dense["id"] = np.arange(length, dtype=np.int32)
+    return dense
 
 
 def _sorted(table: Columns, keys: tuple[str, ...]) -> I64:

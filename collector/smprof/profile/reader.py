@@ -28,10 +28,8 @@ from smprof.profile.manifest import (
     ProfileError,
     parse_manifest,
 )
-from smprof.profile.schema import NONE, TABLES, VERSION, Column, column
+from smprof.profile.schema import LOST_NAME, NONE, TABLES, VERSION, Column, column
 from smprof.profile.upgrade import upgrade_document, version_of
-
-LOST_NAME = "(name lost)"
 
 
 class Names:
@@ -234,7 +232,6 @@ class ProcessProfile:
         raw, losses, _ = salvage(self.folder, self._version)
         self.losses = losses
         merged = assemble(raw)
-        merged["names"] = _dense(merged["names"])
         tables: dict[str, Table] = {}
         for name, columns in merged.items():
 
@@ -243,26 +240,6 @@ class ProcessProfile:
 
             tables[name] = Table(name, cols.length_of(columns), load)
         return tables
-
-
-def _dense(names: cols.Columns) -> cols.Columns:
-    """Names so that position = id, also where some were lost on the way."""
-    ids = names["id"]
-    count = len(ids)
-    if count == 0 or (int(ids[-1]) == count - 1 and bool((np.diff(ids) == 1).all())):
-        return names
-    ids, first = np.unique(ids, return_index=True)
-    fits = (ids >= 0) & (ids < (count + 1) * 64)
-    ids, first = ids[fits], first[fits]
-    source = np.full(int(ids[-1]) + 1 if len(ids) else 0, -1, np.int64)
-    source[ids] = first
-    at = pa.array(np.maximum(source, 0), mask=source < 0)
-    taken = names["name"].take(at).to_pylist()
-    return {
-        "id": np.arange(len(source), dtype=np.int32),
-        "name": pa.array([LOST_NAME if text is None else text for text in taken], pa.large_string()),
-        "raw": names["raw"].take(at),
-    }
 
 
 class Profile:

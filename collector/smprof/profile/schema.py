@@ -15,6 +15,9 @@ VERSION = 1
 NONE = -1
 """What an absent integer reads as in memory. In the files it is null."""
 
+LOST_NAME = "(name lost)"
+"""How a name reads whose row is gone."""
+
 DEVICE_KINDS = ("kernel", "memcpy", "memset")
 HOST_KINDS = ("api", "op", "python", "sync", "overhead", "other")
 SIDES = ("host", "device")
