@@ -63,7 +63,9 @@ def filled(text: str) -> str:
     """FORMAT.md with its generated parts replaced."""
     for mark, part in (("tables", tables()), ("losses", losses())):
         pattern = re.compile(rf"<!-- {mark} -->\n.*?(?=\n##+ [A-Z]|\Z)", re.DOTALL)
-        text = pattern.sub(lambda _, mark=mark, part=part: f"<!-- {mark} -->\n\n{part}", text, count=1)
+        found = pattern.search(text)
+        if found:
+            text = f"{text[: found.start()]}<!-- {mark} -->\n\n{part}{text[found.end() :]}"
     return text
 
 

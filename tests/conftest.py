@@ -9,7 +9,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# The same examples on every run, so that a red run stays red; HYPOTHESIS_PROFILE=explore looks for new ones.
+# No deadline: a busy machine is no fault of the code.
+hypothesis.settings.register_profile("test", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("explore", deadline=None, max_examples=2_000)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or "test")
 
 # Before anything imports Qt: tests draw without a screen, at one scale, whatever machine they run on.
 os.environ["QT_QPA_PLATFORM"] = "offscreen"

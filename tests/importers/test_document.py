@@ -76,7 +76,9 @@ def test_what_stood_before_a_cut_is_read(events: list[dict[str, Any]], data: st.
     text = whole + texts[cut_in][: data.draw(st.integers(0, len(texts[cut_in]) - 1))]
     got, _keys, losses = read(text.encode(), piece_bytes)
     assert got == events[:cut_in]
-    assert [kind for kind, _count, _detail in losses] == ["truncated_source"]
+    # A cut behind a bracket inside a text looks like the end of the list: then it is the event that counts as lost.
+    looks_whole = text.rstrip().endswith(("]", "]}"))
+    assert [kind for kind, _count, _detail in losses] == ["unreadable_record" if looks_whole else "truncated_source"]
 
 
 GOOD = '{"ph": "X", "name": "a", "ts": 1, "args": {}}'

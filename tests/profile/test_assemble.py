@@ -106,9 +106,9 @@ def obvious_operators(rows: list[dict[str, Any]]) -> list[int | None]:
         above: dict[int, int | None] = {}
         for place, i in enumerate(mine):
             still_open = [o for o in mine[:place] if ends[o] > rows[i]["start_ns"]]
-            above[i] = max(still_open, key=lambda o: depth[o], default=None)
-            depth[i] = 0 if above[i] is None else depth[above[i]] + 1
-            up = above[i]
+            up = max(still_open, key=lambda o: depth[o], default=None)
+            above[i] = up
+            depth[i] = 0 if up is None else depth[up] + 1
             while up is not None and rows[up]["kind"] != "op":
                 up = above[up]
             if rows[i]["kind"] == "api":

@@ -35,7 +35,7 @@ def obvious(start: np.ndarray, duration: np.ndarray, level: int) -> list[tuple[i
             if length > duration[found[1]]:
                 found[1] = index
         bins[begin >> level][2] += 1
-    return [(number, *bins[number]) for number in sorted(bins)]
+    return [(number, bins[number][0], bins[number][1], bins[number][2]) for number in sorted(bins)]
 
 
 def rows_of(columns: Columns) -> list[tuple[int, int, int, int]]:
