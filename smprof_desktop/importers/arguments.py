@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -22,6 +23,7 @@ _ABSENT_INTEGER = -(1 << 63)
 _ABSENT_TEXT = b"-9223372036854775808"
 _ABSENT = Raw()
 _EMPTY = Raw(b"{}")
+_ODD_KEY = re.compile(r'[\\"\x00-\x1f]')
 _MAX_FIELDS = 200
 _SAMPLES = 64
 _INTEGER = msgspec.json.Decoder(int)
@@ -173,7 +175,8 @@ class ArgumentReader:
         """Extend the known keys by those of `raws`; a key is integer while all its values are."""
         for row in _rows_of(raws):
             for key, value in row.items():
-                if self._fields.get(key) is not Raw:
+                # Rows with a key that no struct can have are read slowly.
+                if self._fields.get(key) is not Raw and not _ODD_KEY.search(key):
                     self._fields[key] = int if _integer(value) is not None else Raw
         defaults = {int: _ABSENT_INTEGER, Raw: _ABSENT}
         known = [(f"f{index}", kind, defaults[kind]) for index, kind in enumerate(self._fields.values())]

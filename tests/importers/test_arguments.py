@@ -24,7 +24,8 @@ _VALUES = st.one_of(
     _SCALARS, st.lists(_SCALARS, max_size=3), st.dictionaries(st.text(max_size=3), _SCALARS, max_size=2)
 )
 _ROWS = st.lists(
-    st.one_of(st.none(), st.dictionaries(st.sampled_from(["a", "b", "c", "grid", ""]), _VALUES)), max_size=12
+    st.one_of(st.none(), st.dictionaries(st.sampled_from(["a", "b", "c", "grid", "", 'odd"\\\n', "é"]), _VALUES)),
+    max_size=12,
 )
 
 
