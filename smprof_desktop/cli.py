@@ -241,7 +241,10 @@ def _report(options: argparse.Namespace) -> int:
         begin_ns, end_ns = (
             (None, None) if options.range_ns is None else (profile.begin_ns + edge for edge in options.range_ns)
         )
-        figures = report.build(profile, begin_ns, end_ns, options.step, progress)
+        try:
+            figures = report.build(profile, begin_ns, end_ns, options.step, progress)
+        finally:
+            profile.close()
     if options.json is not None:
         _write(options.json, json.dumps(figures, indent=1, allow_nan=False) + "\n")
     if options.html is not None:

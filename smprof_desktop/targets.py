@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from smprof.profile.guard import Guard
 from smprof.profile.manifest import ProfileError
 from smprof.profile.reader import Profile
 from smprof.profile.schema import VERSION as FORMAT_VERSION
+from smprof_desktop import resources
 from smprof_desktop.importers import convert
 from smprof_desktop.importers.detect import detect
 from smprof_desktop.progress import CancelCheck, Cancelled, Progress, never, silent
@@ -35,12 +37,27 @@ def open_targets(
             listed = profiles if path.is_dir() else traces
             if path.resolve() not in {known.resolve() for known in listed}:
                 listed.append(path)
-    opened = [Profile.open(path) for path in profiles]
+    # What others wrote is read by a child process first; imports and the sample are our own writing.
+    guard = Guard()
+    opened = [Profile.open(path, None if _is_own(path) else guard) for path in profiles]
     if traces:
         opened.append(_open_traces(traces, progress, cancelled, store if store is not None else Store()))
     if cancelled():
         raise Cancelled
     return opened[0] if len(opened) == 1 else Profile.combine(opened)
+
+
+def check(targets: Sequence[str]) -> None:
+    """A cheap look at every target before anything slow begins. Raises ProfileError for what cannot be opened."""
+    for target in targets:
+        for path in _paths_of(target):
+            if not path.is_dir():
+                convert.readable(path)
+
+
+def _is_own(path: Path) -> bool:
+    """Whether this program brought the profile along."""
+    return path.resolve() == resources.path(resources.SAMPLE_PROFILE).resolve()
 
 
 def _open_traces(traces: Sequence[Path], progress: Progress, cancelled: CancelCheck, store: Store) -> Profile:

@@ -408,6 +408,8 @@ class MainWindow(QMainWindow):
         """Keep the window's place and stop everything that runs."""
         self.settings.set("geometry", bytes(self.saveGeometry().toHex().data()).decode("ascii"))
         self.tasks.close()
+        if self.session.profile is not None:
+            self.session.profile.close()
         super().closeEvent(event)
 
 

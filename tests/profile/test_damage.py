@@ -124,6 +124,11 @@ def files_of(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
+def is_merged(folder: Path) -> bool:
+    named = [storage.parse_file_name(path.name) for path in files_of(folder)]
+    return any(name is not None and name.merged for name in named)
+
+
 def each_damage(path: Path, harm: Callable[[bytes, int], bytes], positions: list[int]) -> Iterator[None]:
     content = path.read_bytes()
     for position in positions:
@@ -164,7 +169,7 @@ def test_every_file_missing(original: Path, damaged: Path) -> None:
 
 def test_every_file_swapped_or_from_another_profile(original: Path, damaged: Path, tmp_path: Path) -> None:
     whole = rows_of(Profile.open(original))
-    merged = any(storage.parse_file_name(path.name).merged for path in original.rglob("*.parquet"))
+    merged = is_merged(original)
     other = write(tmp_path / "other", merged, seed=2)
     files = [path for path in files_of(damaged) if path.suffix == ".parquet"]
     for index, path in enumerate(files):
@@ -179,7 +184,7 @@ def test_every_file_swapped_or_from_another_profile(original: Path, damaged: Pat
 
 
 def test_a_journal_from_another_profile(original: Path, damaged: Path, tmp_path: Path) -> None:
-    merged = any(storage.parse_file_name(path.name).merged for path in original.rglob("*.parquet"))
+    merged = is_merged(original)
     other = write(tmp_path / "other", merged, seed=2)
     whole = rows_of(Profile.open(original))
     shutil.copy(next(other.rglob("journal.jsonl")), next(damaged.rglob("journal.jsonl")))

@@ -6,6 +6,7 @@ import os
 import signal
 import zlib
 from collections.abc import Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
@@ -23,17 +24,18 @@ from smprof.profile.writer import ProfileWriter
 STOPS = "stops-the-reader"
 
 
-def serve_and_die(pipe: object) -> None:
+def serve_and_die(pipe: Connection) -> None:
     """The child, but for a file of a certain name, which kills it as a bug in a decoder would."""
-    read = guard_module.open_parquet
+    read = contents.open_parquet
 
     def deadly(folder: Path, named: storage.TableFile) -> pq.ParquetFile:
         if (folder / f"{named.name}.{STOPS}").exists():
             os.kill(os.getpid(), signal.SIGSEGV)
         return read(folder, named)
 
-    guard_module.open_parquet = deadly
-    contents.open_parquet = deadly
+    monkeypatch = pytest.MonkeyPatch()
+    monkeypatch.setattr(guard_module, "open_parquet", deadly)
+    monkeypatch.setattr(contents, "open_parquet", deadly)
     guard_module.serve_requests(pipe)
 
 
@@ -95,7 +97,7 @@ def test_a_merged_file_that_stops_the_reader_costs_its_table_only(tmp_path: Path
 def test_copies_go_with_the_guard(tmp_path: Path, guard: Guard) -> None:
     opened = Profile.open(write(tmp_path / "p", merge=False), guard)
     assert len(opened.processes[0].table("host")) == 500
-    copy = Path(guard._folders[0])
+    copy = guard._held.folders[0]
     assert copy.is_dir()
     opened.close()
     guard.close()

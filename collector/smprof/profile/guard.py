@@ -41,10 +41,9 @@ class Guard:
     def __init__(self, serve: Callable[[Connection], None] | None = None) -> None:
         self._serve = serve_requests if serve is None else serve
         self._lock = threading.Lock()
-        self._child: SpawnProcess | None = None
-        self._pipe: Connection | None = None
-        self._folders: list[str] = []
-        self._finalizer = weakref.finalize(self, _stop, self._folders)
+        self._held = _Held()
+        # A guard that nobody holds any more takes its child and its copies along.
+        self._finalizer = weakref.finalize(self, self._held.release)
 
     def check(self, path: Path, columns: Sequence[str]) -> str | None:
         """Why these columns of a table file cannot be read, or None where they can."""
@@ -60,7 +59,7 @@ class Guard:
         listing = list_process(folder)
         size = sum((folder / named.name).stat().st_size for files in listing.files.values() for named in files)
         out = Path(tempfile.mkdtemp(prefix="smprof-"))
-        self._folders.append(str(out))
+        self._held.folders.append(out)
         skipped: list[str] = []
         for _ in range(2):
             try:
@@ -76,10 +75,9 @@ class Guard:
         raise ProfileError(f"{folder} cannot be read: reading it stops the reader; load the profile again.")
 
     def close(self) -> None:
-        """Stop the child and remove the copies it made."""
+        """Stop the child and remove the copies it made. The guard can be used again."""
         with self._lock:
-            self._drop_child()
-        self._finalizer()
+            self._held.release()
 
     def _names_of(self, folder: Path) -> list[str]:
         return [named.name for files in list_process(folder).files.values() for named in files]
@@ -98,43 +96,55 @@ class Guard:
             try:
                 pipe.send_bytes(json.dumps(request).encode())
                 if not pipe.poll(patience):
-                    self._drop_child()
+                    self._held.drop_child()
                     raise ProfileError(f"{request.get('path', request.get('folder'))} takes too long to read.")
                 answer: dict[str, Any] = json.loads(pipe.recv_bytes(16 << 20))
                 return answer
             except (EOFError, OSError, ValueError):
-                self._drop_child()
+                self._held.drop_child()
                 name = request.get("path", request.get("folder"))
                 raise ProfileError(
                     f"{name} is damaged in a way that stops the reader; load the profile again."
                 ) from None
 
     def _start(self) -> Connection:
-        if self._pipe is None or self._child is None or not self._child.is_alive():
-            self._drop_child()
+        held = self._held
+        if held.pipe is None or held.child is None or not held.child.is_alive():
+            held.drop_child()
             context = multiprocessing.get_context("spawn")
-            self._pipe, theirs = context.Pipe()
-            self._child = context.Process(target=self._serve, args=(theirs,), daemon=True, name="smprof-guard")
-            self._child.start()
+            held.pipe, theirs = context.Pipe()
+            held.child = context.Process(target=self._serve, args=(theirs,), daemon=True, name="smprof-guard")
+            held.child.start()
             theirs.close()
-        return self._pipe
-
-    def _drop_child(self) -> None:
-        if self._pipe is not None:
-            self._pipe.close()
-            self._pipe = None
-        if self._child is not None:
-            self._child.join(0.2)
-            if self._child.is_alive():
-                self._child.kill()
-                self._child.join(5)
-            self._child.close()
-            self._child = None
+        return held.pipe
 
 
-def _stop(folders: list[str]) -> None:
-    while folders:
-        shutil.rmtree(folders.pop(), ignore_errors=True)
+class _Held:
+    """What a guard holds outside the program's memory."""
+
+    def __init__(self) -> None:
+        self.child: SpawnProcess | None = None
+        self.pipe: Connection | None = None
+        self.folders: list[Path] = []
+
+    def drop_child(self) -> None:
+        """End the child, at once if it does not go by itself when its pipe closes."""
+        if self.pipe is not None:
+            self.pipe.close()
+            self.pipe = None
+        if self.child is not None:
+            self.child.join(0.2)
+            if self.child.is_alive():
+                self.child.kill()
+                self.child.join(5)
+            self.child.close()
+            self.child = None
+
+    def release(self) -> None:
+        """End the child and remove the copies."""
+        self.drop_child()
+        while self.folders:
+            shutil.rmtree(self.folders.pop(), ignore_errors=True)
 
 
 def serve_requests(pipe: Connection) -> None:

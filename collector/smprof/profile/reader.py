@@ -115,7 +115,7 @@ class ProcessProfile:
         self.folder = folder
         self.info = info
         self._version = version
-        self._guard = guard
+        self.guard = guard
         self._listing = list_process(folder)
         self.losses: list[Loss] = list(self._listing.losses)
         self._files: dict[str, pq.ParquetFile] = {}
@@ -191,7 +191,7 @@ class ProcessProfile:
 
     def _refused(self, file_name: str, columns: Sequence[str]) -> str | None:
         """Why the guard could not read these columns, or None."""
-        return None if self._guard is None else self._guard.check(self.folder / file_name, columns)
+        return None if self.guard is None else self.guard.check(self.folder / file_name, columns)
 
     def _loader(self, name: str, file: pq.ParquetFile, file_name: str) -> Callable[[Column], Any]:
         def load(wanted: Column) -> Any:
@@ -224,8 +224,8 @@ class ProcessProfile:
     def _open_raw(self) -> dict[str, Table]:
         """Everything that can be read, assembled in memory, or by the guard in a copy."""
         self.close()
-        if self._guard is not None:
-            copy, self.losses = self._guard.merged_copy(self.folder, self._version)
+        if self.guard is not None:
+            copy, self.losses = self.guard.merged_copy(self.folder, self._version)
             inner = ProcessProfile(copy, self.info, VERSION)
             self._files = inner._files
             return {name: inner.table(name) for name in TABLES}
@@ -326,9 +326,11 @@ class Profile:
         return self._bounds()[1]
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Let go of the files, and of the guard."""
         for process in self.processes:
             process.close()
+            if process.guard is not None:
+                process.guard.close()
 
     def _bounds(self) -> tuple[int, int]:
         if self._span is None:
