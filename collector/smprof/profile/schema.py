@@ -35,6 +35,7 @@ LOSS_KINDS: dict[str, str] = {
     "unmatched_end": "an end event whose begin is missing",
     "unknown_phase": "an event of a phase that is not shown",
     "instant": "an instant event that is not shown",
+    "unshown_record": "a record of a kind that is not shown, such as a CPU sample",
     "flow": "a flow event that neither joins a launch nor a forward operator",
     "gap_value": "a counter value that is not a finite number: read as a gap",
     "invalid_text": "a name that is not valid Unicode: its bytes are kept beside it",
