@@ -11,10 +11,12 @@ import re
 import shutil
 import signal
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from importlib import metadata
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
+from typing import Any
 
 from smprof.profile.manifest import (
     MANIFEST_NAME,
@@ -26,20 +28,20 @@ from smprof.profile.manifest import (
     parse_manifest,
 )
 from smprof.profile.writer import SEGMENT_ROWS, ProfileWriter, free_folder
-from smprof_desktop.importers import content
+from smprof_desktop.importers import content, nsight_report
 from smprof_desktop.importers.detect import detect
 from smprof_desktop.importers.document import TraceDocument
 from smprof_desktop.importers.facts import describe
 from smprof_desktop.importers.kineto import TraceImport
+from smprof_desktop.importers.nsight import import_database
 from smprof_desktop.importers.placing import Placed, place_processes
 from smprof_desktop.progress import CancelCheck, Cancelled, Progress, never, silent
 
 VERSION = 1
 """Of what the importers write: kept imports of another version are not used again."""
 
-READABLE = ("kineto", "chrome")
+READABLE = ("kineto", "chrome", "nsight", "nsys-rep")
 _NOT_YET = {
-    "nsight": "an Nsight Systems database, which this version cannot read yet; open a PyTorch trace instead.",
     "xplane": "a TensorFlow or JAX trace (XPlane), which this version cannot read yet; open a PyTorch trace instead.",
     "profile": "a profile already; open it as it is.",
 }
@@ -105,8 +107,11 @@ def import_file(
 ) -> None:
     """Make a profile of one trace file, in this process. `shift_ns` is added to every time. Raises ProfileError."""
     kind = readable(path)
+    if kind in ("nsight", "nsys-rep"):
+        _import_nsight(path, kind, out, shift_ns, advance)
+        return
     read = content.read(path, lambda share: advance(share * _READ_SHARE))
-    manifest = Manifest(created_by=f"SMProf Desktop {metadata.version('smprof-desktop')}")
+    manifest = _new_manifest()
     rows = None if len(read.data) < _IN_MEMORY_BYTES else SEGMENT_ROWS
     writer = ProfileWriter(out, manifest, segment_rows=rows)
     process = writer.process(Process(host=_UNPLACED, process=_UNPLACED))
@@ -119,11 +124,34 @@ def import_file(
     # Its buffer is the largest thing in memory, and no longer needed.
     del document, read
     manifest.clock = describe(process.info, trace, keys, path.name)
-    with path.open("rb") as stream:
-        sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
-    manifest.sources = [{"name": path.name, "bytes": path.stat().st_size, "sha256": sha256, "format": kind}]
+    manifest.sources = [_source(path, kind)]
     writer.finish()
     advance(1.0)
+
+
+def _import_nsight(path: Path, kind: str, out: Path, shift_ns: int, advance: Callable[[float], None]) -> None:
+    """An Nsight Systems export, or a report that is exported first: all its processes."""
+    with nsight_report.exported(path, out) if kind == "nsys-rep" else nullcontext(path) as database:
+        manifest = _new_manifest()
+        rows = None if database.stat().st_size < _IN_MEMORY_BYTES else SEGMENT_ROWS
+        writer = ProfileWriter(out, manifest, segment_rows=rows)
+        try:
+            manifest.clock = import_database(database, writer, shift_ns, lambda share: advance(share * 0.6))
+        except ProfileError as error:
+            raise ProfileError(f"{path} cannot be imported: {error}") from None
+    manifest.sources = [_source(path, kind)]
+    writer.finish()
+    advance(1.0)
+
+
+def _new_manifest() -> Manifest:
+    return Manifest(created_by=f"SMProf Desktop {metadata.version('smprof-desktop')}")
+
+
+def _source(path: Path, kind: str) -> dict[str, Any]:
+    with path.open("rb") as stream:
+        sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+    return {"name": path.name, "bytes": path.stat().st_size, "sha256": sha256, "format": kind}
 
 
 def common_clock(clocks: Sequence[Clock]) -> tuple[Clock, list[int]]:
@@ -265,36 +293,42 @@ def _manifest_of(part: Path) -> Manifest:
 
 def _assemble(parts: Sequence[Path], manifests: Sequence[Manifest], clock: Clock, out: Path, name: str) -> None:
     """Move the processes of the parts into one folder under one manifest."""
-    placed = [
-        Placed(manifest.processes[0], manifest.sources[0]["sha256"], manifest.sources[0]["name"])
-        for manifest in manifests
-    ]
-    order = place_processes(placed)
+    owners: dict[int, int] = {}
+    placed: list[Placed] = []
+    for index, part in enumerate(manifests):
+        for process in part.processes:
+            owners[id(process)] = index
+            placed.append(Placed(process, part.sources[0]["sha256"], part.sources[0]["name"]))
     manifest = Manifest(name=name, created_by=manifests[0].created_by, clock=clock)
-    for trace in order:
-        index = next(position for position, candidate in enumerate(placed) if candidate is trace)
-        source = manifests[index]
+    done: set[int] = set()
+    for trace in place_processes(placed):
         process = trace.process
+        index = owners[id(process)]
+        source = manifests[index]
         old, process.folder = process.folder, ""
-        process.folder = free_folder(process, {done.folder for done in manifest.processes})
+        process.folder = free_folder(process, {other.folder for other in manifest.processes})
         (out / process.folder).parent.mkdir(parents=True, exist_ok=True)
         os.replace(parts[index] / old, out / process.folder)
         manifest.processes.append(process)
-        manifest.sources += source.sources
         if process.host not in {host.name for host in manifest.hosts}:
             manifest.hosts.append(Host(process.host))
-        for loss in source.losses:
-            where = f"{process.host}, process {process.process}"
-            # What the writer itself lost names the process as it was called before it was placed.
-            detail = loss.detail.removeprefix(_UNPLACED_AS).removeprefix(": ")
-            manifest.lose(loss.kind, loss.count, f"{where}: {detail}" if detail else where)
+        if index not in done:
+            done.add(index)
+            manifest.sources += source.sources
+            # What a file of several processes lost, it lost as a whole.
+            several = len(source.processes) > 1
+            where = trace.file_name if several else f"{process.host}, process {process.process}"
+            for loss in source.losses:
+                # What the writer itself lost names the process as it was called before it was placed.
+                detail = loss.detail.removeprefix(_UNPLACED_AS).removeprefix(": ")
+                manifest.lose(loss.kind, loss.count, f"{where}: {detail}" if detail else where)
         manifest.lose("duplicate_process", int(bool(trace.renamed)), trace.renamed)
     manifest.write(out)
 
 
 def _profile_name(paths: Sequence[Path]) -> str:
     if len(paths) == 1:
-        return re.sub(r"(\.pt\.trace)?(\.json)?(\.gz)?$", "", paths[0].name) or paths[0].name
+        return re.sub(r"(\.pt\.trace)?(\.json)?(\.gz)?$|\.(sqlite|nsys-rep)$", "", paths[0].name) or paths[0].name
     folders = {path.absolute().parent for path in paths}
     return folders.pop().name if len(folders) == 1 else f"{len(paths)} traces"
 

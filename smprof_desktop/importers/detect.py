@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 from pathlib import Path
 
 from smprof.profile.manifest import MANIFEST_NAME, ProfileError
-from smprof_desktop.importers import content
+from smprof_desktop.importers import content, nsight_database, nsight_report
 from smprof_desktop.importers.kineto import KINETO_CATEGORIES
 
 HEAD_BYTES = 4 << 20
@@ -35,6 +34,7 @@ _PLANE = re.compile(rb"/host:|/device:|#Chip|Task Environment")
 def detect(path: Path) -> str:
     """What `path` is: "profile" (a folder), "kineto", "chrome" (other trace-event JSON), "nsight" or "xplane".
 
+    An Nsight Systems report is "nsys-rep" where there is an nsys to export it.
     Raises ProfileError that says what it is otherwise and what to do.
     """
     try:
@@ -56,14 +56,13 @@ def kind_of_head(path: Path, head: bytes) -> str:
     if not text:
         raise ProfileError(f"{path} is empty; export the trace again.")
     if head.startswith(b"SQLite format 3\0"):
-        return _database(path)
+        return nsight_database.recognise(path)
     for magic, what, action in _MAGICS:
         if head.startswith(magic):
             raise ProfileError(f"{path} is {what}; {action}.")
     if _NSYS_REPORT in head[:4096] or path.suffix in (".nsys-rep", ".qdrep"):
-        raise ProfileError(
-            f"{path} is an Nsight Systems report; export it with `nsys export --type sqlite` and open the database."
-        )
+        nsight_report.require_exporter(path)
+        return "nsys-rep"
     if text[:1] in (b"{", b"["):
         return _json(path, text)
     if text[:1] == b"<":
@@ -95,20 +94,4 @@ def _json(path: Path, text: bytes) -> str:
         return "kineto"
     raise ProfileError(
         f'{path} is JSON without a "traceEvents" list; open the file that the profiler\'s trace export wrote.'
-    )
-
-
-def _database(path: Path) -> str:
-    try:
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
-        try:
-            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        finally:
-            connection.close()
-    except sqlite3.Error as error:
-        raise ProfileError(f"{path} is a damaged SQLite database ({error}); export it again.") from None
-    if "StringIds" in tables:
-        return "nsight"
-    raise ProfileError(
-        f"{path} is an SQLite database, but not of Nsight Systems; export with `nsys export --type sqlite`."
     )
