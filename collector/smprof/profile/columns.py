@@ -58,8 +58,7 @@ def normal(column: Column, values: Any, length: int) -> Any:
     if values is None:
         if is_text(column):
             return pa.nulls(length, column.type if not is_open_choice(column) else pa.string())
-        absent: Any = np.nan if pa.types.is_floating(column.type) else NONE
-        return np.full(length, absent, dtype_of(column))
+        return absent(column, length)
     if len(values) != length:
         raise ValueError(f"{column.name} has {len(values)} values, not {length}")
     if is_text(column):
@@ -77,6 +76,17 @@ def normal(column: Column, values: Any, length: int) -> Any:
     if target.kind == "i" and array.dtype.kind not in "iub":
         raise ValueError(f"{column.name} takes integers, not {array.dtype}")
     return array.astype(target, casting="unsafe" if target.kind == "f" else "same_kind")
+
+
+def absent(column: Column, length: int) -> NDArray[Any]:
+    """A numeric column without values: read-only, and one value in memory whatever its length."""
+    nothing: Any = np.nan if pa.types.is_floating(column.type) else NONE
+    return np.broadcast_to(np.array(nothing, dtype_of(column)), (length,))
+
+
+def is_constant(values: Any) -> bool:
+    """Whether a numpy column is one value in memory, repeated: no need to move or look at its rows."""
+    return isinstance(values, np.ndarray) and values.strides == (0,) and len(values) > 0
 
 
 def _text(column: Column, values: Any) -> Any:
@@ -140,31 +150,40 @@ def _codes_from_arrow(column: Column, values: Any) -> NDArray[np.int8]:
 
 def to_arrow(table: str, columns: Mapping[str, Any], begin: int = 0, end: int | None = None) -> pa.Table:
     """Rows [begin, end) as an Arrow table of the format's schema."""
-    arrays = []
-    for column in TABLES[table]:
-        values = columns[column.name][begin:end]
-        if is_open_choice(column):
-            arrays.append(values.dictionary_encode())
-        elif is_text(column):
-            arrays.append(values)
-        elif column.choices:
-            absent = values < 0
-            codes = pa.array(np.where(absent, 0, values).astype(np.int32), mask=absent)
-            arrays.append(pa.DictionaryArray.from_arrays(codes, pa.array(column.choices, pa.string())))
-        elif column.nullable:
-            absent = np.isnan(values) if values.dtype.kind == "f" else values == NONE
-            arrays.append(pa.array(values, column.type, mask=absent))
-        else:
-            arrays.append(pa.array(values, column.type))
+    arrays = [_arrow_column(column, columns[column.name][begin:end]) for column in TABLES[table]]
     return pa.Table.from_arrays(arrays, schema=arrow_schema(table))
+
+
+def _arrow_column(column: Column, values: Any) -> Any:
+    if is_open_choice(column):
+        return values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+    if is_text(column):
+        return values
+    if column.choices:
+        none = values < 0
+        codes = pa.array(np.where(none, 0, values).astype(np.int32), mask=none)
+        return pa.DictionaryArray.from_arrays(codes, pa.array(column.choices, pa.string()))
+    if not column.nullable:
+        return pa.array(values, column.type)
+    none = np.isnan(values) if values.dtype.kind == "f" else values == NONE
+    if is_constant(values) and none[0]:
+        return pa.nulls(len(values), column.type)
+    return pa.array(values, column.type, mask=none)
 
 
 def take(columns: Mapping[str, Any], positions: NDArray[np.int64]) -> Columns:
     """The rows at `positions`, in that order."""
-    return {
-        name: values[positions] if isinstance(values, np.ndarray) else values.take(pa.array(positions))
-        for name, values in columns.items()
-    }
+    taken: Columns = {}
+    for name, values in columns.items():
+        if is_constant(values):
+            taken[name] = np.broadcast_to(values[0], (len(positions),))
+        else:
+            taken[name] = values[positions] if isinstance(values, np.ndarray) else values.take(pa.array(positions))
+    return taken
+
+
+def _same(one: Any, other: Any) -> bool:
+    return bool(one == other) or bool(one != one and other != other)
 
 
 def concatenate(table: str, parts: list[Columns]) -> Columns:
@@ -176,5 +195,10 @@ def concatenate(table: str, parts: list[Columns]) -> Columns:
     joined: Columns = {}
     for column in TABLES[table]:
         values = [part[column.name] for part in parts]
-        joined[column.name] = np.concatenate(values) if isinstance(values[0], np.ndarray) else pa.concat_arrays(values)
+        if not isinstance(values[0], np.ndarray):
+            joined[column.name] = pa.concat_arrays(values)
+        elif all(is_constant(part) and _same(part[0], values[0][0]) for part in values):
+            joined[column.name] = np.broadcast_to(values[0][0], (sum(len(part) for part in values),))
+        else:
+            joined[column.name] = np.concatenate(values)
     return joined

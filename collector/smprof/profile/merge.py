@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from smprof.profile import columns as cols
@@ -31,11 +33,14 @@ def write_merged(folder: Path, tables: Mapping[str, Columns], covered: Mapping[s
         covered: first and last segment number that each table's file stands for.
     """
     old = {path.name for path in folder.iterdir() if storage.parse_file_name(path.name)}
-    lines = []
-    for table in TABLES:
-        if cols.length_of(tables[table]):
-            first, last = covered.get(table, (1, 1))
-            lines.append(storage.write_table(folder, f"{table}-{first:06}-{last:06}.parquet", tables[table]))
+
+    def write(table: str) -> storage.JournalLine:
+        first, last = covered.get(table, (1, 1))
+        return storage.write_table(folder, f"{table}-{first:06}-{last:06}.parquet", tables[table])
+
+    # Compressing and syncing leave the interpreter free for the other tables.
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+        lines = list(pool.map(write, [table for table in TABLES if cols.length_of(tables[table])]))
     storage.replace_journal(folder, lines)
     for name in sorted(old - {line.file for line in lines}):
         (folder / name).unlink()
