@@ -92,7 +92,8 @@ def is_constant(values: Any) -> bool:
 def _text(column: Column, values: Any) -> Any:
     kind = pa.string() if is_open_choice(column) else column.type
     if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
+        # Chunks of 32-bit offsets may not fit into one array of the same.
+        values = values.cast(kind).combine_chunks()
     if isinstance(values, pa.Array):
         if pa.types.is_dictionary(values.type):
             values = values.dictionary_decode()
@@ -118,13 +119,11 @@ def _codes(column: Column, values: Any) -> NDArray[np.int8]:
 
 def from_arrow(column: Column, values: Any) -> Any:
     """A column as read from a file, in the form described above. Raises ValueError where its type does not fit."""
-    if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
-        if isinstance(values, pa.ChunkedArray):
-            values = pa.concat_arrays(values.chunks)
     try:
         if is_text(column):
             return _text(column, values)
+        if isinstance(values, pa.ChunkedArray):
+            values = values.combine_chunks()
         if column.choices:
             return _codes_from_arrow(column, values)
         if values.type != column.type:

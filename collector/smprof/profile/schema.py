@@ -217,10 +217,8 @@ LANE_KEYS: dict[str, tuple[str, ...]] = {
 
 
 def arrow_schema(table: str) -> pa.Schema:
-    """The Arrow schema of one table, with each column's meaning in its metadata."""
-    return pa.schema(
-        pa.field(column.name, column.type, column.nullable, {"meaning": column.meaning}) for column in TABLES[table]
-    )
+    """The Arrow schema of one table."""
+    return pa.schema(pa.field(column.name, column.type, column.nullable) for column in TABLES[table])
 
 
 def column(table: str, name: str) -> Column:

@@ -120,6 +120,8 @@ def encode(table: str, columns: Mapping[str, Any], row_group_rows: int = ROW_GRO
         use_dictionary=dictionary,
         column_encoding=encodings or None,
         write_page_checksum=True,
+        # The Arrow schema says nothing that the Parquet schema and this package do not, and costs 2 kB a file.
+        store_schema=False,
         version="2.6",
         data_page_version="2.0",
     ) as writer:
