@@ -42,8 +42,11 @@ _KEYS_WORTH_SAVING = ("baseTimeNanoseconds", "deviceProperties", "distributedInf
 _TRAILING_AT = re.compile(r"trailing characters \(byte (\d+)\)")
 
 
-class Event(Struct, gc=False):
-    """One trace event as its text says: what is costly or delicate to decode is left raw, and empty where absent."""
+class Event(Struct, gc=False, forbid_unknown_fields=True):
+    """One trace event as its text says: what is costly or delicate to decode is left raw, and empty where absent.
+
+    A field that has no place here, such as `tts`, stands among the arguments.
+    """
 
     ph: str = ""
     cat: str = ""
@@ -54,11 +57,15 @@ class Event(Struct, gc=False):
     dur: Raw = _ABSENT
     id: Raw = _ABSENT
     args: Raw = _ABSENT
+    s: str = ""
+    bp: str = ""
 
 
 _EVENTS = msgspec.json.Decoder(list[Event])
 _EVENT = msgspec.json.Decoder(Event)
 _FIELDS = msgspec.json.Decoder(dict[str, Raw])
+_ROWS = msgspec.json.Decoder(list[dict[str, Raw]])
+_KNOWN_FIELDS = frozenset(Event.__struct_fields__)
 
 
 class TraceDocument:
@@ -124,14 +131,14 @@ class TraceDocument:
         with memoryview(self._data) as data:
             text = b"".join((b"[", data[at:end], b"]"))
         try:
-            return _EVENTS.decode(text), stop
+            return _decode_all(text), stop
         except (msgspec.DecodeError, RecursionError) as error:
             trailing = _TRAILING_AT.search(str(error))
         # The list ends in this piece: the decoder says where something follows it.
         for limit in (int(trailing[1]) - 1, int(trailing[1])) if trailing else ():
             close = text.rfind(b"]", 0, limit)
             try:
-                events = _EVENTS.decode(text[: close + 1])
+                events = _decode_all(text[: close + 1])
             except (msgspec.DecodeError, RecursionError):
                 continue
             self._end = at + close - 1
@@ -229,6 +236,14 @@ class TraceDocument:
         return keys
 
 
+def _decode_all(text: bytes) -> list[Event]:
+    """The events of a JSON list. Raises DecodeError where it is damaged or holds anything else."""
+    try:
+        return _EVENTS.decode(text)
+    except msgspec.ValidationError:
+        return [_event_of(fields) for fields in _ROWS.decode(text)]
+
+
 def _decode(text: bytes) -> Event | None:
     """The event of one JSON object, mended where that loses nothing; None where it cannot be read."""
     for candidate in (text, None):
@@ -243,33 +258,60 @@ def _decode(text: bytes) -> Event | None:
 
 
 def _with_odd_types(text: bytes) -> Event | None:
-    """An event some of whose fields are of unusual types, such as a pid that is a float: kept as their text."""
     try:
-        fields = _FIELDS.decode(text)
+        return _event_of(_FIELDS.decode(text))
     except (msgspec.DecodeError, RecursionError):
         return None
+
+
+def _event_of(fields: dict[str, Raw]) -> Event:
+    """An event some of whose fields are unknown or of unusual types, such as a pid that is a float: kept as text."""
     event = Event()
-    for key in ("name", "ts", "dur", "id", "args"):
+    for key in ("name", "ts", "dur", "id"):
         setattr(event, key, fields.get(key, _ABSENT))
-    for key in ("ph", "cat", "pid", "tid"):
-        text_of_field = bytes(fields.get(key, b"null"))
-        try:
-            value = msgspec.json.decode(text_of_field)
-        except msgspec.DecodeError:
-            value = text_of_field.decode(errors="replace")
-        if key in ("ph", "cat"):
-            setattr(
-                event,
-                key,
-                value if isinstance(value, str) else "" if value is None else text_of_field.decode(errors="replace"),
-            )
-        elif isinstance(value, float) and value.is_integer():
-            setattr(event, key, int(value))
-        elif value is None or (isinstance(value, (int, str)) and not isinstance(value, bool)):
-            setattr(event, key, value)
-        else:
-            setattr(event, key, text_of_field.decode(errors="replace"))
+    for key in ("ph", "cat", "s", "bp"):
+        if key in fields:
+            setattr(event, key, _text_of(fields[key]))
+    for key in ("pid", "tid"):
+        if key in fields:
+            setattr(event, key, _id_of(fields[key]))
+    event.args = with_fields(
+        fields.get("args", _ABSENT), {key: value for key, value in fields.items() if key not in _KNOWN_FIELDS}
+    )
     return event
+
+
+def _text_of(raw: Raw) -> str:
+    try:
+        value = msgspec.json.decode(raw)
+    except msgspec.DecodeError:
+        value = bytes(raw)
+    return value if isinstance(value, str) else "" if value is None else bytes(raw).decode(errors="replace")
+
+
+def _id_of(raw: Raw) -> int | str | None:
+    try:
+        value = msgspec.json.decode(raw)
+    except msgspec.DecodeError:
+        value = bytes(raw)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if value is None or (isinstance(value, (int, str)) and not isinstance(value, bool)):
+        return value
+    return bytes(raw).decode(errors="replace")
+
+
+def with_fields(args: Raw, fields: dict[str, Raw]) -> Raw:
+    """The JSON text of arguments with fields of the event itself among them, as `event.x` where `x` is taken."""
+    if not fields:
+        return args
+    try:
+        known = _FIELDS.decode(args) if len(args) else {}
+    except (msgspec.DecodeError, RecursionError):
+        known = {"args": args}
+    for key, value in fields.items():
+        known[f"event.{key}" if key in known else key] = value
+    return Raw(msgspec.json.encode(known))
 
 
 def _mended(text: bytes) -> bytes:
