@@ -182,7 +182,8 @@ class Database:
 
     def process_keys(self, table: str, column: str, tid_bits: int) -> set[int]:
         """The processes that a column of global thread or process ids names; of many, some."""
-        query = f"SELECT DISTINCT {_quoted(column)} >> {tid_bits} FROM {_quoted(table)} LIMIT 3"
+        name = _quoted(column)
+        query = f"SELECT DISTINCT {name} >> {tid_bits} FROM {_quoted(table)} WHERE typeof({name}) = 'integer' LIMIT 3"
         try:
             return {key for (key,) in self._connection.execute(query) if type(key) is int}
         except sqlite3.Error:
@@ -353,12 +354,14 @@ def _kind(column: str, declared: str) -> str:
 
 
 def _integers(cells: tuple[Any, ...]) -> I64:
+    nulls = cells.count(None)
+    if nulls == len(cells):
+        return np.full(len(cells), ABSENT, np.int64)
+    given = [ABSENT if cell is None else cell for cell in cells] if nulls else cells
     try:
-        return np.frombuffer(array("q", cells), np.int64)
+        return np.frombuffer(array("q", given), np.int64)
     except (TypeError, OverflowError):
-        if cells.count(None) == len(cells):
-            return np.full(len(cells), ABSENT, np.int64)
-    return np.fromiter(map(_integer, cells), np.int64, len(cells))
+        return np.fromiter(map(_integer, given), np.int64, len(given))
 
 
 def _integer(cell: Any) -> int:
@@ -374,6 +377,8 @@ def _integer(cell: Any) -> int:
 
 
 def _reals(cells: tuple[Any, ...]) -> NDArray[np.float64]:
+    if cells.count(None) == len(cells):
+        return np.full(len(cells), np.nan)
     return np.fromiter((cell if type(cell) in (float, int) else np.nan for cell in cells), np.float64, len(cells))
 
 

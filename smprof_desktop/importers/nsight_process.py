@@ -25,6 +25,7 @@ UNKNOWN_THREAD = -2
 _INT32_MAX = (1 << 31) - 1
 _INT64_MAX = (1 << 63) - 1
 _USUAL_SHARE = 0.9
+_MIX = np.uint64(0x9E3779B97F4A7C15)
 _DROPPED = frozenset({"start", "end", "globalPid", "globalTid", "callchainId", "eventClass", "nestingLevel"})
 """Columns that are no arguments: said by other columns or by the layout, or ids into tables that are not shown."""
 
@@ -39,7 +40,7 @@ def distinct(columns: Sequence[NDArray[Any]]) -> tuple[I64, I64]:
     mixed = np.zeros(len(columns[0]), np.uint64)
     for number, values in enumerate(columns):
         mixed ^= values.astype(np.int64, copy=False).view(np.uint64) + np.uint64(number)
-        mixed *= np.uint64(0x9E3779B97F4A7C15)
+        mixed *= _MIX
         mixed ^= mixed >> np.uint64(29)
     _keys, first, inverse = np.unique(mixed, return_index=True, return_inverse=True)
     if all((values[first][inverse] == values).all() for values in columns):
