@@ -12,6 +12,7 @@ from smprof.profile.schema import VERSION as FORMAT_VERSION
 from smprof_desktop import resources
 from smprof_desktop.importers import convert
 from smprof_desktop.importers.detect import detect
+from smprof_desktop.importers.nsight_report import without_exported
 from smprof_desktop.progress import CancelCheck, Cancelled, Progress, never, silent
 from smprof_desktop.sources import folder
 from smprof_desktop.sources.store import Store, key_of
@@ -105,7 +106,7 @@ def _paths_of(target: str) -> list[Path]:
     except OSError as error:
         raise ProfileError(f"{target} cannot be read: {error.strerror or error}; check the path.") from None
     found = folder.entries(path, detect)
-    traces = [entry.path for entry in found if entry.kind in convert.READABLE]
+    traces = without_exported([entry.path for entry in found if entry.kind in convert.READABLE])
     if traces:
         return traces
     profiles = [entry for entry in found if entry.kind == folder.PROFILE]

@@ -35,6 +35,12 @@ def require_exporter(path: Path) -> str:
     return found
 
 
+def without_exported(paths: list[Path]) -> list[Path]:
+    """The same files but for reports whose export is among them: `nsys stats` leaves it beside the report."""
+    exports = {path.with_suffix("") for path in paths if path.suffix == ".sqlite"}
+    return [path for path in paths if path.suffix != ".nsys-rep" or path.with_suffix("") not in exports]
+
+
 @contextmanager
 def exported(path: Path, beside: Path) -> Iterator[Path]:
     """The SQLite export of the report at `path`, in a temporary folder next to `beside`, gone afterwards.
