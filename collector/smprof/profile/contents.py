@@ -5,9 +5,11 @@ from __future__ import annotations
 import zlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -132,18 +134,40 @@ def open_parquet(folder: Path, named: storage.TableFile) -> pq.ParquetFile:
     return file
 
 
-def read_column(file: pq.ParquetFile, column: Column, row_groups: Iterable[int] | None = None) -> Any:
+def read_column(file: pq.ParquetFile, column: Column) -> Any:
     """One column in memory form. Raises ValueError or pyarrow's errors where it is damaged."""
-    if column.name not in file.schema_arrow.names:
-        rows = file.metadata.num_rows
+    names = file.schema_arrow.names
+    if column.name not in names:
         if not column.nullable:
             raise ValueError(f"column {column.name} is missing")
-        return cols.normal(column, None, rows)
-    groups = list(range(file.num_row_groups)) if row_groups is None else list(row_groups)
-    values = file.read_row_groups(groups, columns=[column.name], use_threads=False).column(0)
+        return cols.normal(column, None, file.metadata.num_rows)
+    if not column.nullable or cols.is_text(column):
+        return cols.from_arrow(column, _read_groups(file, column, range(file.num_row_groups)))
+    # Row groups hold one kind each, so that a column of one kind is null throughout the others.
+    place = names.index(column.name)
+    empty = [_is_null(file.metadata.row_group(group), place) for group in range(file.num_row_groups)]
+    if not any(empty):
+        return cols.from_arrow(column, _read_groups(file, column, range(file.num_row_groups)))
+    parts = []
+    for is_null, groups in groupby(range(file.num_row_groups), key=empty.__getitem__):
+        if is_null:
+            parts.append(cols.absent(column, sum(file.metadata.row_group(group).num_rows for group in groups)))
+        else:
+            parts.append(cols.from_arrow(column, _read_groups(file, column, groups)))
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _is_null(group: Any, place: int) -> bool:
+    """Whether the row group's statistics say that the column holds nothing in it."""
+    statistics = group.column(place).statistics
+    return bool(statistics is not None and statistics.has_null_count and statistics.null_count == group.num_rows > 0)
+
+
+def _read_groups(file: pq.ParquetFile, column: Column, groups: Iterable[int]) -> Any:
+    values = file.read_row_groups(list(groups), columns=[column.name], use_threads=False).column(0)
     if values.null_count and not column.nullable:
         raise ValueError(f"column {column.name} holds nulls")
-    return cols.from_arrow(column, values)
+    return values
 
 
 def read_raw(
