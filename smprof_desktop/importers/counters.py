@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Iterable
 
 import msgspec
 import numpy as np
@@ -12,10 +14,11 @@ from numpy.typing import NDArray
 
 from smprof.profile.schema import NONE
 from smprof.profile.writer import ProcessWriter
-from smprof_desktop.importers.arguments import ArgumentReader, Arguments
+from smprof_desktop.importers.arguments import ArgumentReader, Arguments, Leftover
 from smprof_desktop.importers.document import Event, Lose
 from smprof_desktop.importers.executions import write_leftovers
 from smprof_desktop.importers.names import text_of
+from smprof_desktop.importers.threads import number
 
 I64 = NDArray[np.int64]
 
@@ -40,7 +43,8 @@ class Counters:
         # c10::DeviceType: 0 is the CPU, whose device id says nothing.
         on_device = arguments.integers("Device Type") > 0
         device = arguments.take_integers("Device Id", low=0, high=(1 << 31) - 1, among=on_device)
-        self._write_memory(np.array([time for time, _event in timed], dtype=np.int64), device, arguments)
+        places = [event for _time, event in timed]
+        self._write_memory(np.array([time for time, _event in timed], dtype=np.int64), device, arguments, places)
 
     def values(self, timed: list[tuple[int, Event]]) -> None:
         """Counter events: one counter for each series of each name."""
@@ -57,7 +61,7 @@ class Counters:
             columns = {"name_id": np.array(names, np.int64), "time_ns": np.array(times_ns, np.int64)}
             self._process.append("counter", {**columns, "value": np.array(values, np.float64)})
 
-    def _write_memory(self, time_ns: I64, device: I64, arguments: Arguments) -> None:
+    def _write_memory(self, time_ns: I64, device: I64, arguments: Arguments, events: list[Event]) -> None:
         owner = np.full(len(time_ns), NONE, dtype=np.int64)
         for key, name in _MEMORY_COUNTERS:
             values = arguments.take_floats(key)
@@ -68,12 +72,26 @@ class Counters:
                 owner[rows] = self._process.append("counter", columns)
         without = int(np.count_nonzero(owner == NONE))
         self._lose("gap_value", without, "memory records without a value")
-        for left in arguments.leftovers():
+        # A counter has no thread: where the memory was asked for stands among the arguments.
+        for left in (*arguments.leftovers(), *_places(events)):
             has = owner[left.rows] != NONE
             left.rows = left.rows[has]
             left.integers = None if left.integers is None else left.integers[has]
             left.texts = None if left.texts is None else left.texts.filter(pa.array(has))
             write_leftovers(self._process, "counter", owner, [left])
+
+
+def _places(events: list[Event]) -> Iterable[Leftover]:
+    """The pids and tids of events, as arguments."""
+    for key in ("pid", "tid"):
+        ids = [number(getattr(event, key)) for event in events]
+        whole = np.array([isinstance(value, int) and abs(value) < 1 << 63 for value in ids], dtype=np.bool_)
+        rows = np.flatnonzero(whole)
+        if len(rows):
+            yield Leftover(key, rows, np.array([ids[row] for row in rows.tolist()], dtype=np.int64), None)
+        rows = np.array([row for row in np.flatnonzero(~whole).tolist() if ids[row] is not None], dtype=np.int64)
+        if len(rows):
+            yield Leftover(key, rows, None, pa.array([json.dumps(ids[row]) for row in rows], pa.large_string()))
 
 
 def _series(args: Raw) -> list[tuple[str, float | None]]:

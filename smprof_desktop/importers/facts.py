@@ -39,6 +39,8 @@ def describe(process: Process, trace: TraceImport, keys: dict[str, Any], file_na
         process.metadata["process_labels"] = {str(pid): label for pid, label in labels.items()}
     if others:
         process.metadata["metadata_events"] = others
+    if trace.markers:
+        process.metadata["instants"] = trace.markers
     return _clock(trace.first_ns, keys.get("baseTimeNanoseconds"))
 
 

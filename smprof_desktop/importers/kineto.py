@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from smprof.profile.schema import ANNOTATION_SOURCES, HOST_KINDS, NONE, SIDES
 from smprof.profile.writer import ProcessWriter
-from smprof_desktop.importers import times
+from smprof_desktop.importers import spans, times
 from smprof_desktop.importers.arguments import ArgumentReader, Arguments, Leftover
 from smprof_desktop.importers.counters import Counters
 from smprof_desktop.importers.document import Event, Lose, TraceDocument
@@ -62,6 +62,7 @@ _OTHER = ("host", "other")
 _MEMORY = b'"[memory]"'
 _EXTERNAL_ID = ("External id", "external id")
 _MOST_DETAILS = 20
+_MOST_MARKERS = 200
 
 
 class TraceImport:
@@ -77,6 +78,8 @@ class TraceImport:
         self.pids: Counter[int] = Counter()
         """Host slices by pid."""
         self.recorded: set[str] = set()
+        self.markers: list[dict[str, Any]] = []
+        """Instants of no process, such as where the profiler's own recording ends."""
         self.window_ns: tuple[int, int] | None = None
         self.first_ns: int | None = None
         """First start of all slices and counters."""
@@ -90,6 +93,7 @@ class TraceImport:
         self._calls_without_correlation: list[tuple[Event, int, int]] = []
         self._made: dict[int, int] = {}
         self._pair_events: list[tuple[int, Event]] = []
+        self._async_events: list[tuple[int, Event]] = []
         self._instants: Counter[str] = Counter()
         self._phases: Counter[str] = Counter()
 
@@ -128,8 +132,10 @@ class TraceImport:
                 self.flows.add(group)
             elif phase == "M":
                 self._metadata(group)
-            elif phase in ("i", "I", "R"):
+            elif phase in spans.INSTANTS:
                 self._instant(group)
+            elif phase in spans.ASYNC:
+                self._async_events += self._timed(group)
             elif phase == "C":
                 self.recorded.add("counter")
                 self.counters.values(self._timed(group))
@@ -300,20 +306,23 @@ class TraceImport:
         write_leftovers(self._process, "annotation", ids, arguments.leftovers())
 
     def _instant(self, events: list[Event]) -> None:
-        """Memory records become counters; what else happens at a point in time is not shown."""
-        memory = []
-        for event in events:
-            name = bytes(event.name)
-            if name == _MEMORY:
-                memory.append(event)
+        """Memory records become counters, what else happens in a process a slice of no length."""
+        memory, others = [], []
+        for time_ns, event in self._timed(events):
+            if bytes(event.name) == _MEMORY:
+                memory.append((time_ns, event))
+            elif isinstance(number(event.pid), int):
+                others.append((time_ns, spans.instant(event)))
+            elif len(self.markers) < _MOST_MARKERS:
+                self.markers.append(_marker(time_ns, event))
             else:
-                self._instants[text_of(name)[:60]] += 1
-        timed = self._timed(memory)
-        if not timed:
-            return
-        self.recorded.add("memory")
-        memory = [event for _time, event in timed]
-        self.counters.memory(timed)
+                self._instants[text_of(bytes(event.name))[:60]] += 1
+        if memory:
+            self.recorded.add("memory")
+            self.counters.memory(memory)
+        if others:
+            at = np.array([time_ns for time_ns, _event in others], dtype=np.int64)
+            self._timed_slices([event for _time, event in others], at, np.zeros(len(at), np.int64))
 
     def _metadata(self, events: list[Event]) -> None:
         """Keep the last of each kind for each thread: files repeat them up to hundreds of thousands of times."""
@@ -353,13 +362,14 @@ class TraceImport:
         self.window_ns = (begin, end) if known is None else (min(begin, known[0]), max(end, known[1]))
 
     def _write_pairs(self, document: TraceDocument) -> None:
-        pairs = pair(self._pair_events, lambda lanes: self._last_ends(document, lanes))
-        self._lose("unmatched_begin", pairs.unmatched_begins, "")
-        self._lose("unmatched_end", pairs.unmatched_ends, "")
-        if pairs.events:
-            self._timed_slices(
-                pairs.events, np.array(pairs.starts_ns, np.int64), np.array(pairs.durations_ns, np.int64)
-            )
+        nested = pair(self._pair_events, lambda lanes: self._last_ends(document, lanes))
+        for pairs in (nested, spans.asynchronous(self._async_events)):
+            self._lose("unmatched_begin", pairs.unmatched_begins, "")
+            self._lose("unmatched_end", pairs.unmatched_ends, "")
+            if pairs.events:
+                self._timed_slices(
+                    pairs.events, np.array(pairs.starts_ns, np.int64), np.array(pairs.durations_ns, np.int64)
+                )
 
     def _last_ends(self, document: TraceDocument, lanes: set[Lane]) -> dict[Lane, int]:
         """The last end of the slices of each lane, from a second reading: only a file cut short needs it."""
@@ -423,3 +433,12 @@ class TraceImport:
         self._lose(
             kind, sum(counts.values()) - sum(count for _name, count in counts.most_common(_MOST_DETAILS)), "others"
         )
+
+
+def _marker(time_ns: int, event: Event) -> dict[str, Any]:
+    try:
+        args = json.loads(bytes(event.args) or b"{}")
+    except (ValueError, RecursionError):
+        args = bytes(event.args).decode(errors="replace")
+    fields = {"name": text_of(bytes(event.name)), "time_ns": time_ns, "pid": event.pid, "tid": event.tid}
+    return {**fields, "ph": event.ph, "s": event.s, "cat": event.cat, "args": args}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 from msgspec import Raw
 
-from smprof_desktop.importers.document import Event
+from smprof_desktop.importers.document import Event, with_fields
 
 Lane = tuple[int | str | None, int | str | None]
 """The pid and tid of an event, as recorded."""
@@ -37,11 +37,47 @@ class Pairs:
                 name=name,
                 pid=begin.pid,
                 tid=begin.tid,
-                args=_merged(begin.args, end.args) if end is not None else begin.args,
+                args=merged(begin.args, end.args) if end is not None else begin.args,
             )
         )
         self.starts_ns.append(start_ns)
         self.durations_ns.append(end_ns - start_ns)
+
+
+class OpenBegins:
+    """Begin events that have no end yet. The innermost of a name is found at once, however many there are."""
+
+    def __init__(self) -> None:
+        self._items: list[tuple[int, Event] | None] = []
+        self._by_name: defaultdict[bytes, list[int]] = defaultdict(list)
+
+    def push(self, time_ns: int, begin: Event) -> None:
+        """Open one more, inside all others."""
+        self._by_name[bytes(begin.name)].append(len(self._items))
+        self._items.append((time_ns, begin))
+
+    def pop(self, name: bytes) -> tuple[int, Event] | None:
+        """The innermost that an end of that name closes, with its time; a nameless end or begin fits any."""
+        if not self._items:
+            return None
+        stacks = [stack for key in (name, b"") if (stack := self._by_name.get(key))]
+        at = max((stack[-1] for stack in stacks), default=None) if name else len(self._items) - 1
+        if at is None:
+            return None
+        item = self._items[at]
+        assert item is not None
+        key = bytes(item[1].name)
+        self._by_name[key].pop()
+        if not self._by_name[key]:
+            del self._by_name[key]
+        self._items[at] = None
+        while self._items and self._items[-1] is None:
+            self._items.pop()
+        return item
+
+    def rest(self) -> list[tuple[int, Event]]:
+        """What is still open, outermost first."""
+        return [item for item in self._items if item is not None]
 
 
 def pair(timed: Iterable[tuple[int, Event]], last_ends_ns: Callable[[set[Lane]], dict[Lane, int]]) -> Pairs:
@@ -70,52 +106,43 @@ def pair(timed: Iterable[tuple[int, Event]], last_ends_ns: Callable[[set[Lane]],
 
 def _pair_lane(events: list[tuple[int, Event]], pairs: Pairs) -> list[tuple[int, Event]]:
     """Match the events of one lane, sorted by time; what is still open at its end."""
-    still_open: list[tuple[int, Event]] = []
-    waiting: list[tuple[int, Event]] = []
+    still_open = OpenBegins()
+    waiting: defaultdict[bytes, list[Event]] = defaultdict(list)
+    waiting_ns = 0
     for time_ns, event in events:
-        if waiting and waiting[0][0] != time_ns:
-            pairs.unmatched_ends += len(waiting)
+        if waiting and waiting_ns != time_ns:
+            pairs.unmatched_ends += sum(map(len, waiting.values()))
             waiting.clear()
         name = bytes(event.name)
         if event.ph == "B":
-            early = next((index for index, item in enumerate(waiting) if bytes(item[1].name) == name), None)
-            if early is None:
-                still_open.append((time_ns, event))
+            if waiting.get(name):
+                pairs.add(event, waiting[name].pop(), time_ns, time_ns)
             else:
-                pairs.add(event, waiting.pop(early)[1], time_ns, time_ns)
+                still_open.push(time_ns, event)
             continue
-        at = _partner(still_open, name)
-        if at is None:
-            waiting.append((time_ns, event))
+        begun = still_open.pop(name)
+        if begun is None:
+            waiting[name].append(event)
+            waiting_ns = time_ns
         else:
-            start_ns, begin = still_open.pop(at)
-            pairs.add(begin, event, start_ns, time_ns)
-    pairs.unmatched_ends += len(waiting)
-    return still_open
+            pairs.add(begun[1], event, begun[0], time_ns)
+    pairs.unmatched_ends += sum(map(len, waiting.values()))
+    return still_open.rest()
 
 
-def _partner(still_open: list[tuple[int, Event]], name: bytes) -> int | None:
-    """The innermost open begin that an end of that name closes; a nameless one closes the innermost."""
-    for index in range(len(still_open) - 1, -1, -1):
-        begin = still_open[index][1]
-        if not name or not len(begin.name) or bytes(begin.name) == name:
-            return index
-    return None
-
-
-def _merged(begin: Raw, end: Raw) -> Raw:
+def merged(begin: Raw, end: Raw) -> Raw:
     """The arguments of both; where they differ under one key, that of the end goes by `key (end)`."""
     if not len(end) or bytes(begin) == bytes(end):
         return begin
     if not len(begin):
         return end
     try:
-        merged, late = _FIELDS.decode(begin), _FIELDS.decode(end)
+        both, late = _FIELDS.decode(begin), _FIELDS.decode(end)
     except msgspec.DecodeError:
-        return begin
+        return with_fields(begin, {"end": end})
     for key, value in late.items():
-        if key not in merged:
-            merged[key] = value
-        elif bytes(merged[key]) != bytes(value):
-            merged[f"{key} (end)"] = value
-    return Raw(msgspec.json.encode(merged))
+        if key not in both:
+            both[key] = value
+        elif bytes(both[key]) != bytes(value):
+            both[f"{key} (end)"] = value
+    return Raw(msgspec.json.encode(both))
