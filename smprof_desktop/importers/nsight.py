@@ -18,13 +18,15 @@ from smprof.profile.writer import ProfileWriter
 from smprof_desktop.importers.nsight_database import ABSENT, I64, Database, Lose, Rows
 from smprof_desktop.importers.nsight_facts import PID_BITS, TID_BITS, Facts
 from smprof_desktop.importers.nsight_nvtx import NvtxImport
-from smprof_desktop.importers.nsight_process import ProcessImport, optional
+from smprof_desktop.importers.nsight_process import ProcessImport, distinct, optional
 
 UNIX_NS = 10**18
 """Times from here on (2001) are Unix time, as `nsys export --ts-normalize` writes them."""
 
 _CUPTI = "CUPTI_ACTIVITY_KIND_"
 _KERNELS, _COPIES, _SETS = f"{_CUPTI}KERNEL", f"{_CUPTI}MEMCPY", f"{_CUPTI}MEMSET"
+_NAMES_OF_KERNELS = ("demangledName", "shortName", "mangledName")
+"""The first that a row has is its name."""
 _GRAPHS, _SYNCS, _NVTX = f"{_CUPTI}GRAPH_TRACE", f"{_CUPTI}SYNCHRONIZATION", "NVTX_EVENTS"
 _MEMORY, _METRICS = "CUDA_GPU_MEMORY_USAGE_EVENTS", "GPU_METRICS"
 _HOST_KINDS = {
@@ -224,12 +226,14 @@ class NsightImport:
 
     def _kernels(self, rows: Rows) -> None:
         for process, part, times in self._timed_of_processes(rows):
-            names = self._names(process, part, "demangledName", "shortName", "mangledName")
-            full = self._database.texts.of_ids(part.integer("demangledName"))
-            for column in ("shortName", "mangledName"):
-                if column in part.integers:
-                    codes = self._database.texts.of_ids(part.integers.pop(column).astype(np.int64))
-                    part.texts[column] = np.where(codes == full, -1, codes)
+            names = self._names(process, part, *_NAMES_OF_KERNELS)
+            codes = {name: self._database.texts.of_ids(part.integer(name)) for name in _NAMES_OF_KERNELS}
+            shown = np.full(part.count, -1, np.int64)
+            for column in codes.values():
+                shown = np.where(shown < 0, column, shown)
+            for name, column in codes.items():
+                if part.integers.pop(name, None) is not None:
+                    part.texts[name] = np.where(column == shown, -1, column)
             self._device(process, "kernel", part, names, times)
 
     def _copies(self, rows: Rows) -> None:
@@ -359,9 +363,11 @@ class NsightImport:
 
 
 def _combinations(*columns: I64) -> Iterator[tuple[NDArray[np.bool_], int, tuple[int, int]]]:
-    """Each distinct row of three columns: where it stands, its first value, and the two others."""
-    stacked = np.stack(columns, axis=1)
-    unique, inverse = np.unique(stacked, axis=0, return_inverse=True)
-    inverse = inverse.reshape(-1)
-    for number, (first, second, third) in enumerate(unique.tolist()):
+    """Each distinct row of three columns, in order: where it stands, its first value, and the two others."""
+    if not len(columns[0]):
+        return
+    at, inverse = distinct(columns)
+    rows = [tuple(int(values[row]) for values in columns) for row in at.tolist()]
+    for number in sorted(range(len(rows)), key=rows.__getitem__):
+        first, second, third = rows[number]
         yield inverse == number, first, (second, third)

@@ -25,6 +25,8 @@ UNKNOWN_THREAD = -2
 _INT32_MAX = (1 << 31) - 1
 _INT64_MAX = (1 << 63) - 1
 _USUAL_SHARE = 0.9
+_NAMES = frozenset({"shortName", "mangledName"})
+"""What people look up about a slice: it stands with each."""
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _DROPPED = frozenset({"start", "end", "globalPid", "globalTid", "callchainId", "eventClass", "nestingLevel"})
 """Columns that are no arguments: said by other columns or by the layout, or ids into tables that are not shown."""
@@ -204,7 +206,7 @@ class ProcessImport:
         info.recorded = sorted(self.recorded)
         info.devices = facts.devices(info.pid, self.devices)
         info.threads = [
-            Thread(thread, self.thread_names.get(global_tid) or facts.thread_names.get(global_tid, ""))
+            Thread(thread, self.thread_names.get(global_tid) or facts.thread_names.get(global_tid) or _unnamed(thread))
             for thread, global_tid in sorted(self._threads.items())
         ]
         usual = {table: values for table, values in self._usual.items() if values}
@@ -265,7 +267,7 @@ class ProcessImport:
     ) -> None:
         if not present.any():
             return
-        if present.all():
+        if present.all() and column not in _NAMES:
             usual = values[0] if values.strides == (0,) else np.partition(values, len(values) // 2)[len(values) // 2]
             known = self._usual[source].get(column)
             if known is None or known == say(usual):
@@ -297,6 +299,10 @@ _DEVICE_COLUMNS = frozenset(
         "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ", "staticSharedMemory", "demangledName",
     }
 )  # fmt: skip
+
+
+def _unnamed(thread: int) -> str:
+    return "thread not recorded" if thread == UNKNOWN_THREAD else ""
 
 
 def _extent(x: int | None, y: int | None, z: int | None) -> tuple[int, int, int] | None:

@@ -122,18 +122,18 @@ def test_a_launch_and_its_kernel_with_everything_recorded_about_them(tmp_path: P
           api 11.0 100+30 cudaLaunchKernel_v7000 correlation=5 {"returnValue": 0}
           api 11.0 140+1 cudaLaunchKernel_v7000 correlation=6 {"returnValue": 2}
           kernel 0/7.0 200+60 void gemm<float>(float*) grid=50,1,1 block=256,2,1 registers_per_thread=38 \
-shared_memory_bytes=1024 correlation=5 context=1 <- cudaLaunchKernel_v7000@100
+shared_memory_bytes=1024 correlation=5 context=1 \
+<- cudaLaunchKernel_v7000@100 {"mangledName": "_Z4gemmIfEvPf", "shortName": "gemm"}
         """,
     )
     process = Profile.open(tmp_path / "neutral.profile").processes[0]
     assert process.info.metadata["nsight_systems"]["usual_arguments"][KERNEL] == {
         "dynamicSharedMemory": 24, "gridId": 77, "launchType": 1, "tensorSizeMinusOneElements": "[]",
-        "shortName": "gemm", "mangledName": "_Z4gemmIfEvPf",
     }  # fmt: skip
 
 
 def test_what_differs_between_rows_stays_with_each(tmp_path: Path) -> None:
-    plain = {"demangledName": string("gemm"), "shortName": string("gemm"), "mangledName": None}
+    plain: dict[str, Any] = {"demangledName": string("gemm"), "shortName": string("gemm"), "mangledName": None}
     rows = [kernel(10 * n, 10 * n + 5, 0, gridId=-1 if n == 3 else n, cacheConfig=int(n == 2)) for n in range(11)]
     database(tmp_path / "db", {KERNEL: [*rows, kernel(200, 205, 0, gridId=7, cacheConfig=0, **plain)]})
     convert.import_file(tmp_path / "db", tmp_path / "out")
@@ -151,6 +151,7 @@ def test_processes_are_kept_apart_though_their_correlation_ids_repeat(tmp_path: 
         KERNEL: [kernel(200, 260, 5), kernel(300, 310, 5, pid=20, device=1)],
         RUNTIME: [api(100, 130, 5), api(50, 60, 5, pid=20), api(40, 45, 5, pid=30)],
     }
+    names = '{"mangledName": "_Z4gemmIfEvPf", "shortName": "gemm"}'
     shape = "void gemm<float>(float*) grid=50,1,1 block=256,2,1 registers_per_thread=38 shared_memory_bytes=1024"
     check(
         tmp_path,
@@ -161,12 +162,12 @@ def test_processes_are_kept_apart_though_their_correlation_ids_repeat(tmp_path: 
           thread 11
           device 0 '' used
           api 11.0 100+30 cudaLaunchKernel_v7000 correlation=5
-          kernel 0/7.0 200+60 {shape} correlation=5 context=1 <- cudaLaunchKernel_v7000@100
+          kernel 0/7.0 200+60 {shape} correlation=5 context=1 <- cudaLaunchKernel_v7000@100 {names}
         process 20 pid=20 rank=None window=50:310 host=algo-1
           thread 11
           device 1 '' used
           api 11.0 50+10 cudaLaunchKernel_v7000 correlation=5
-          kernel 1/7.0 300+10 {shape} correlation=5 context=1 <- cudaLaunchKernel_v7000@50
+          kernel 1/7.0 300+10 {shape} correlation=5 context=1 <- cudaLaunchKernel_v7000@50 {names}
         process 30 pid=30 rank=None window=40:45 host=algo-1
           thread 11
           api 11.0 40+5 cudaLaunchKernel_v7000 correlation=5
@@ -232,7 +233,8 @@ def test_a_whole_graph_stands_for_its_nodes_only_where_they_are_not_shown(tmp_pa
           api 11.0 100+30 cudaGraphLaunch_v10000 correlation=5
           api 11.0 280+10 cudaGraphLaunch_v10000 correlation=6
           kernel 0/7.0 200+60 void gemm<float>(float*) grid=50,1,1 block=256,2,1 registers_per_thread=38 \
-shared_memory_bytes=1024 correlation=5 context=1 graph=3 graph_node={(3 << 32) + 1} <- cudaGraphLaunch_v10000@100
+shared_memory_bytes=1024 correlation=5 context=1 graph=3 graph_node={(3 << 32) + 1} \
+<- cudaGraphLaunch_v10000@100 {{"mangledName": "_Z4gemmIfEvPf", "shortName": "gemm"}}
           kernel 0/7.0 300+100 CUDA graph 4 correlation=6 context=1 graph=4 <- cudaGraphLaunch_v10000@280
         lost unshown_record 1 table CUPTI_ACTIVITY_KIND_GRAPH_TRACE: graphs whose nodes are shown
         """,
@@ -299,7 +301,7 @@ def test_system_calls_overhead_and_slices_of_unknown_libraries_are_host_slices(t
         """
         clock relative None
         process 9 pid=9 rank=None window=1:9 host=algo-1
-          thread -2
+          thread -2 thread not recorded
           thread 11
           other 11.0 1+8 read {"returnValue": 512}
           other -2.0 2+1 read {"returnValue": -1}
@@ -334,7 +336,7 @@ def test_memory_in_use_and_gpu_metrics_are_counters(tmp_path: Path) -> None:
         process 9 pid=9 rank=None window=5:6 host=algo-1
           device 0 'NVIDIA H100' used
           kernel 0/7.0 5+1 void gemm<float>(float*) grid=50,1,1 block=256,2,1 registers_per_thread=38 \
-shared_memory_bytes=1024 context=1
+shared_memory_bytes=1024 context=1 {"mangledName": "_Z4gemmIfEvPf", "shortName": "gemm"}
           counter 10 CUDA memory in use, Device [bytes] 100 device=0 {"bytes": 100, "memoryOperationType": 0}
           counter 15 SMs Active [Throughput %] 61 device=0
           counter 16 SMs Active [Throughput %], GPU 5 62
@@ -374,7 +376,7 @@ def test_no_process_named_anywhere(tmp_path: Path) -> None:
         """
         clock relative None
         process 0 pid=None rank=None window=100:260 host=algo-1
-          thread -2
+          thread -2 thread not recorded
           device 0 '' used
           api -2.0 100+30 cudaLaunchKernel_v7000 correlation=5
           kernel 0/7.0 200+60 gemm correlation=5 <- cudaLaunchKernel_v7000@100

@@ -190,7 +190,7 @@ def test_a_table_of_another_shape_under_a_known_name(tmp_path: Path) -> None:
         """
         clock relative None
         process 0 pid=None rank=None window=1:2 host=algo-1
-          thread -2
+          thread -2 thread not recorded
           annotation host -2 1+1 unnamed (NVTX)
         lost no_start 1 table CUPTI_ACTIVITY_KIND_KERNEL
         """,
