@@ -29,6 +29,7 @@ from smprof.profile.manifest import (
 )
 from smprof.profile.writer import SEGMENT_ROWS, ProfileWriter, free_folder
 from smprof_desktop.importers import content, nsight_report
+from smprof_desktop.importers.chrome import import_events
 from smprof_desktop.importers.detect import detect
 from smprof_desktop.importers.document import TraceDocument
 from smprof_desktop.importers.facts import describe
@@ -114,19 +115,33 @@ def import_file(
     manifest = _new_manifest()
     rows = None if len(read.data) < _IN_MEMORY_BYTES else SEGMENT_ROWS
     writer = ProfileWriter(out, manifest, segment_rows=rows)
-    process = writer.process(Process(host=_UNPLACED, process=_UNPLACED))
     try:
         document = TraceDocument(read.data, manifest.lose, read.cut)
-        trace = TraceImport(process, manifest.lose, shift_ns)
-        keys = trace.run(document, lambda share: advance(_READ_SHARE + share * _EVENTS_SHARE))
+        if kind == "chrome":
+            manifest.clock = import_events(
+                document, writer, _new_process, shift_ns, path.name, manifest.lose, _later(advance)
+            )
+        else:
+            process = writer.process(_new_process())
+            trace = TraceImport(process, manifest.lose, shift_ns)
+            keys = trace.run(document, _later(advance))
+            manifest.clock = describe(process.info, trace, keys, path.name)
     except ProfileError as error:
         raise ProfileError(f"{path} cannot be imported: {error}") from None
     # Its buffer is the largest thing in memory, and no longer needed.
     del document, read
-    manifest.clock = describe(process.info, trace, keys, path.name)
     manifest.sources = [_source(path, kind)]
     writer.finish()
     advance(1.0)
+
+
+def _later(advance: Callable[[float], None]) -> Callable[[float], None]:
+    """Progress of what comes behind reading the file."""
+    return lambda share: advance(_READ_SHARE + share * _EVENTS_SHARE)
+
+
+def _new_process() -> Process:
+    return Process(host=_UNPLACED, process=_UNPLACED)
 
 
 def _import_nsight(path: Path, kind: str, out: Path, shift_ns: int, advance: Callable[[float], None]) -> None:

@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import Raw, Struct
@@ -66,6 +66,16 @@ _EVENT = msgspec.json.Decoder(Event)
 _FIELDS = msgspec.json.Decoder(dict[str, Raw])
 _ROWS = msgspec.json.Decoder(list[dict[str, Raw]])
 _KNOWN_FIELDS = frozenset(Event.__struct_fields__)
+
+
+class EventSource(Protocol):
+    """Where an import gets its events from."""
+
+    def pieces(self) -> Iterator[tuple[list[Event], float]]:
+        """The events in order, in lists, each with the share that is read. Can be asked for again."""
+
+    def finish(self) -> dict[str, Any]:
+        """What else is said beside the events, once they were read."""
 
 
 class TraceDocument:

@@ -20,7 +20,7 @@ from smprof.profile.writer import ProcessWriter
 from smprof_desktop.importers import spans, times
 from smprof_desktop.importers.arguments import ArgumentReader, Arguments, Leftover
 from smprof_desktop.importers.counters import Counters
-from smprof_desktop.importers.document import Event, Lose, TraceDocument
+from smprof_desktop.importers.document import Event, EventSource, Lose
 from smprof_desktop.importers.executions import Executions, place, write_leftovers
 from smprof_desktop.importers.flows import Call, Flows
 from smprof_desktop.importers.names import Names, text_of
@@ -97,7 +97,7 @@ class TraceImport:
         self._instants: Counter[str] = Counter()
         self._phases: Counter[str] = Counter()
 
-    def run(self, document: TraceDocument, advance: Callable[[float], None] = lambda share: None) -> dict[str, Any]:
+    def run(self, document: EventSource, advance: Callable[[float], None] = lambda share: None) -> dict[str, Any]:
         """Read everything and write it; gives the document's other top-level keys."""
         for events, share in document.pieces():
             self._piece(events)
@@ -361,7 +361,7 @@ class TraceImport:
         known = self.window_ns
         self.window_ns = (begin, end) if known is None else (min(begin, known[0]), max(end, known[1]))
 
-    def _write_pairs(self, document: TraceDocument) -> None:
+    def _write_pairs(self, document: EventSource) -> None:
         nested = pair(self._pair_events, lambda lanes: self._last_ends(document, lanes))
         for pairs in (nested, spans.asynchronous(self._async_events)):
             self._lose("unmatched_begin", pairs.unmatched_begins, "")
@@ -371,7 +371,7 @@ class TraceImport:
                     pairs.events, np.array(pairs.starts_ns, np.int64), np.array(pairs.durations_ns, np.int64)
                 )
 
-    def _last_ends(self, document: TraceDocument, lanes: set[Lane]) -> dict[Lane, int]:
+    def _last_ends(self, document: EventSource, lanes: set[Lane]) -> dict[Lane, int]:
         """The last end of the slices of each lane, from a second reading: only a file cut short needs it."""
         ends: dict[Lane, int] = {}
         for events, _share in document.pieces():
@@ -387,7 +387,7 @@ class TraceImport:
                     ends[lane] = max(start + duration, ends.get(lane, start))
         return ends
 
-    def _link_by_flows(self, document: TraceDocument) -> None:
+    def _link_by_flows(self, document: EventSource) -> None:
         """Give executions without correlation id that of the call that a flow comes from."""
         bare = self.executions.without_correlation()
         if not bare or not self.flows.any:
@@ -406,7 +406,7 @@ class TraceImport:
         highest = max(highest, int(self.executions.column("correlation").max(initial=0)))
         self._made = self.flows.link(self._flow_events(document), bare, calls, self.threads, highest + 1)
 
-    def _flow_events(self, document: TraceDocument) -> Iterable[tuple[int, Event]]:
+    def _flow_events(self, document: EventSource) -> Iterable[tuple[int, Event]]:
         for events, _share in document.pieces():
             flows = [event for event in events if event.ph in ("s", "f")]
             time_ns, fate = self._shifted(*times.nanoseconds([event.ts for event in flows]))

@@ -49,10 +49,10 @@ def place_processes(traces: Sequence[Placed]) -> list[Placed]:
 
 
 def _name(trace: Placed, taken: set[tuple[str, str]]) -> None:
-    """Rank, else pid, else `0`; what is taken already gets the pid, then a suffix."""
+    """Rank, else pid, else what it is called already, else `0`; what is taken gets the pid, then a suffix."""
     process = trace.process
     known = [str(value) for value in (process.rank, process.pid) if value is not None]
-    wanted = known or ["0"]
+    wanted = known or [process.process or "0"]
     base = wanted[-1]
     candidates = (*wanted, *(f"{base}-{number}" for number in range(2, len(taken) + 3)))
     process.process = next(name for name in candidates if (process.host, name) not in taken)

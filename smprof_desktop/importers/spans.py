@@ -38,7 +38,14 @@ def instant(event: Event) -> Event:
     fields = {"ph": _json(event.ph)}
     if event.s:
         fields["s"] = _json(event.s)
+    if event.bp:
+        fields["bp"] = _json(event.bp)
     return _slice(event, event.tid, with_fields(event.args, {**fields, **_own_fields(event)}))
+
+
+def with_id(event: Event) -> Raw:
+    """The arguments of an event with its id among them."""
+    return with_fields(event.args, {"id": event.id})
 
 
 def asynchronous(timed: Iterable[Timed]) -> Pairs:

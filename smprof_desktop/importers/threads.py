@@ -69,12 +69,13 @@ class Threads:
             len({pid for pid, tid in keys if isinstance(pid, int) and pid >= 0 and isinstance(tid, int) and tid > 0})
             > 1
         )
+        mixed = len({pid for pid, _tid in keys}) > 1
         listed = []
         for key, thread in sorted(keys.items(), key=lambda item: order.get(item[0], 0.0)):
             pid, tid = key
             name = thread_names.get(key, "")
             if not name and thread < 0:
-                name = tid if isinstance(tid, str) and tid else f"pid {pid} thread {tid}"
+                name = tid if isinstance(tid, str) and tid else f"pid {pid} thread {tid}" if mixed else f"thread {tid}"
             if several and isinstance(pid, int) and pid >= 0:
                 name = f"{process_names.get(pid) or f'pid {pid}'}: {name or f'thread {tid}'}"
             listed.append(Thread(thread, name))

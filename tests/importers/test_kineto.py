@@ -534,8 +534,8 @@ def test_begin_and_end_nest_and_cross(tmp_path: Path) -> None:
 def test_several_pids_are_lanes_of_one_process(tmp_path: Path) -> None:
     trace = [
         {"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "args": {"name": "loader"}},
-        {"ph": "X", "name": "a", "pid": 1, "tid": 5, "ts": 0, "dur": 1},
-        {"ph": "X", "name": "b", "pid": 2, "tid": 5, "ts": 0, "dur": 1},
+        {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 5, "ts": 0, "dur": 1},
+        {"ph": "X", "cat": "x", "name": "b", "pid": 2, "tid": 5, "ts": 0, "dur": 1},
     ]
     check(
         tmp_path,
@@ -545,8 +545,8 @@ def test_several_pids_are_lanes_of_one_process(tmp_path: Path) -> None:
         process 1 pid=1 rank=None window=0:1000 'loader'
           thread 5 loader: thread 5
           thread -2 pid 2: pid 2 thread 5
-          other -2.0 0+1000 b
-          other 5.0 0+1000 a
+          op 5.0 0+1000 a
+          other -2.0 0+1000 b {"cat": "x"}
         """,
     )
 
