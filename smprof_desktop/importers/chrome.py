@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
 from msgspec import Raw
 
 from smprof.profile.manifest import Clock, Process
@@ -110,6 +111,13 @@ def _name(process: Process, pid: Id, trace: TraceImport) -> None:
     """What distinguishes one process of a trace from the others: its pid."""
     process.pid = pid if isinstance(pid, int) and -(1 << 63) <= pid < 1 << 63 else None
     process.process = str(pid) if pid is not None else ""
-    named = any(kind == "process_name" for kind, _pid, _tid in trace.metadata_rows)
-    if not named:
-        process.name = f"pid {pid}" if pid is not None else "no pid"
+    named = [_name_in(args) for (kind, _pid, _tid), args in trace.metadata_rows.items() if kind == "process_name"]
+    process.name = next(filter(None, named), f"pid {pid}" if pid is not None else "no pid")
+
+
+def _name_in(args: bytes) -> str:
+    try:
+        fields = msgspec.json.decode(args)
+    except msgspec.DecodeError:
+        return ""
+    return str(fields.get("name", "")).strip() if isinstance(fields, dict) else ""
