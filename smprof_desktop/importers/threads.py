@@ -37,7 +37,7 @@ class Threads:
     def ids(self, pids: Sequence[Id], tids: Sequence[Id]) -> NDArray[np.int64]:
         """The thread of each pid and tid."""
         if len(set(pids)) == 1:
-            one = {tid: self.id(pids[0], tid) for tid in set(tids)}
+            one = {tid: self.id(pids[0], tid) for tid in dict.fromkeys(tids)}
             return np.array([one[tid] for tid in tids], dtype=np.int64)
         return np.array([self.id(pid, tid) for pid, tid in zip(pids, tids, strict=True)], dtype=np.int64)
 

@@ -71,9 +71,9 @@ def test_each_pid_is_a_process_with_its_own_threads_counters_and_metadata(tmp_pa
         """,
     )
     profile = Profile.open(convert.import_traces([tmp_path / "traces" / "trace.json"], tmp_path / "out"))
-    assert [process.info.process for process in profile.processes] == ["7", "9", "30", "gpu process"]
+    assert [process.info.process for process in profile.processes] == ["gpu process", "7", "9", "30"]
     assert profile.losses == []
-    metadata = profile.processes[0].info.metadata
+    metadata = profile.processes[1].info.metadata
     assert metadata["otherData"] == {"version": "x"}
     assert [row["name"] for row in metadata["metadata_events"]] == ["trace_config"]
 
