@@ -202,8 +202,8 @@ class Database:
         rows: list[tuple[Any, ...]] = []
         try:
             rows.extend(self._connection.execute(f"SELECT {wanted} FROM {_quoted(table)}{clause}", tuple(values)))
-        except sqlite3.Error as error:
-            self._lose("truncated_source", 1, f"table {table}: {_reason(error)}; rows read: {len(rows)}")
+        except sqlite3.Error:
+            self._lose("truncated_source", 1, f"table {table}: damaged, rows read: {len(rows)}")
         return rows
 
     def read_strings(self) -> None:
@@ -282,10 +282,10 @@ class Database:
                 if done > self._most_rows:
                     # A damaged tree can lead to the same page over and over.
                     raise sqlite3.DatabaseError("more rows than the file has room for")
-        except sqlite3.Error as error:
-            yield from self._salvage(table, wanted, done, error)
+        except sqlite3.Error:
+            yield from self._salvage(table, wanted, done)
 
-    def _salvage(self, table: str, wanted: str, done: int, error: sqlite3.Error) -> Iterable[list[tuple[Any, ...]]]:
+    def _salvage(self, table: str, wanted: str, done: int) -> Iterable[list[tuple[Any, ...]]]:
         """The rows of a damaged table behind the first `done`, one by one, and those behind the damage."""
         block: list[tuple[Any, ...]] = []
         seen, after, skip = 0, ABSENT, 1
@@ -312,7 +312,7 @@ class Database:
         if block:
             yield block
         lost = max(last - max(seen, done), 1)
-        self._lose("truncated_source", lost, f"table {table}: {_reason(error)}; rows read: {max(seen, done)}")
+        self._lose("truncated_source", lost, f"table {table}: damaged, rows read: {max(seen, done)}")
 
 
 def _columns_of(connection: sqlite3.Connection) -> dict[str, dict[str, str]]:
