@@ -115,6 +115,30 @@ def _report_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_report)
 
 
+def _export_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_targets(parser, "+")
+    parser.add_argument(
+        "-o", dest="out", type=Path, metavar="OUT", help="folder to write, new or empty; or a .json or .json.gz file"
+    )
+    parser.add_argument(
+        "--format", choices=("profile", "chrome"), help="a profile, or trace-event JSON; default: by OUT's name"
+    )
+    _add_range(parser)
+    parser.add_argument(
+        "--process",
+        action="append",
+        default=[],
+        dest="processes",
+        metavar="HOST/PROCESS",
+        help="export this process only; may be given several times",
+    )
+    parser.add_argument(
+        "--keep-private", action="store_true", help="keep paths, names of hosts and people, parameters and the like"
+    )
+    parser.add_argument("--preview", action="store_true", help="list what is taken out, and write nothing")
+    parser.set_defaults(run=_export)
+
+
 def _snapshot_arguments(parser: argparse.ArgumentParser) -> None:
     _add_targets(parser, "+")
     parser.add_argument("--page", choices=PAGES, required=True, help="page to draw")
@@ -146,6 +170,7 @@ def _synthesize_arguments(parser: argparse.ArgumentParser) -> None:
 _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "import": ("Turn trace files of other profilers into one profile.", _import_arguments),
     "report": ("Print the figures of a profile.", _report_arguments),
+    "export": ("Write a part of a profile, or all of it, to give away.", _export_arguments),
     "snapshot": ("Draw a page into a picture, without a screen.", _snapshot_arguments),
     "jobs": ("List the jobs of a source.", _jobs_arguments),
     "synthesize": ("Write a profile of a made-up training run.", _synthesize_arguments),
@@ -254,6 +279,32 @@ def _report(options: argparse.Namespace) -> int:
     if options.json is None and options.html is None:
         sys.stdout.write(report.text(figures, widest_name=_widest_name()))
     return 0
+
+
+def _export(options: argparse.Namespace) -> int:
+    if options.out is None and not options.preview:
+        raise ProfileError("It is not said where to export to; name a folder or a .json file with -o.")
+    from smprof_desktop import targets
+    from smprof_desktop.exporters import chrome, excerpt, redaction, selection
+
+    with TerminalProgress() as progress:
+        profile = targets.open_targets(options.targets, progress)
+        chosen = selection.named(profile, options.processes) if options.processes else None
+        if options.preview:
+            found = redaction.preview(profile, chosen, progress)
+        else:
+            begin_ns, end_ns = (
+                (None, None) if options.range_ns is None else (profile.begin_ns + edge for edge in options.range_ns)
+            )
+            redactor = None if options.keep_private else redaction.inspect(profile, chosen, progress)
+            write = chrome.write_chrome if _is_chrome(options) else excerpt.write_excerpt
+            out = write(profile, options.out, begin_ns, end_ns, chosen, redactor, progress)
+    print(redaction.text(found) if options.preview else out)
+    return 0
+
+
+def _is_chrome(options: argparse.Namespace) -> bool:
+    return bool(options.format == "chrome" if options.format else options.out.name.endswith((".json", ".json.gz")))
 
 
 def _widest_name() -> int:
