@@ -62,6 +62,23 @@ def head(path: Path, limit_bytes: int) -> bytes:
     return bytes(content.data)
 
 
+def is_gzip(path: Path) -> bool:
+    """Whether a file begins as gzip data does. Raises OSError."""
+    with path.open("rb") as stream:
+        return stream.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+
+
+def is_whole_gzip(path: Path) -> bool:
+    """Whether gzip data that unpacks to nothing is so on purpose. Raises OSError."""
+    unpacker = isal_zlib.decompressobj(wbits=31)
+    with path.open("rb") as stream:
+        try:
+            unpacker.decompress(stream.read(_READ_BYTES), max_length=1)
+        except isal_zlib.IsalError:  # type: ignore[misc]
+            return False
+    return bool(unpacker.eof)
+
+
 def _unpack(path: Path, blocks: Iterator[bytes], size: int, advance: Callable[[float], None]) -> Content:
     """Every gzip member of the stream, one after the other."""
     content, read_bytes = Content(bytearray()), 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import stat
 from pathlib import Path
 
 from smprof.profile.manifest import MANIFEST_NAME, ProfileError
@@ -25,9 +26,17 @@ _MAGICS: tuple[tuple[bytes, str, str], ...] = (
     (b"\x7fELF", "a program", "open the trace itself"),
 )
 _NSYS_REPORT = b"NVIDIA Tegra Profiler Report"
+_TAR_AT, _TAR = 257, b"ustar"
+_NO_FILES = (
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
 _CATEGORY = re.compile(rb'"cat"\s*:\s*"([A-Za-z0-9_]{1,40})"')
 _KINETO_KEY = re.compile(rb'"(?:schemaVersion|deviceProperties|distributedInfo|baseTimeNanoseconds)"\s*:')
 _EVENT_FIELD = re.compile(rb'"ph"\s*:\s*"')
+_TIMELINE = re.compile(rb"\[\s*\[\s*(?:-?\d|\])")
 _PLANE = re.compile(rb"/host:|/device:|#Chip|Task Environment")
 
 
@@ -42,12 +51,23 @@ def detect(path: Path) -> str:
             if (path / MANIFEST_NAME).is_file():
                 return "profile"
             raise ProfileError(f"{path} is a folder without {MANIFEST_NAME}; open a profile's folder or a trace file.")
+        _refuse_no_file(path)
         head = content.head(path, HEAD_BYTES)
+        if not head and content.is_gzip(path) and not content.is_whole_gzip(path):
+            raise ProfileError(f"{path} is gzip data that cannot be unpacked; copy or export the trace again.")
     except FileNotFoundError:
         raise ProfileError(f"{path} does not exist; check the path.") from None
     except OSError as error:
         raise ProfileError(f"{path} cannot be read: {error.strerror or error}; check its permissions.") from None
     return kind_of_head(path, head)
+
+
+def _refuse_no_file(path: Path) -> None:
+    """Refuse what a program may wait for without end."""
+    mode = path.stat().st_mode
+    for is_it, what in _NO_FILES:
+        if is_it(mode):
+            raise ProfileError(f"{path} is {what}, not a file; save the trace as a file and open that.")
 
 
 def kind_of_head(path: Path, head: bytes) -> str:
@@ -60,6 +80,8 @@ def kind_of_head(path: Path, head: bytes) -> str:
     for magic, what, action in _MAGICS:
         if head.startswith(magic):
             raise ProfileError(f"{path} is {what}; {action}.")
+    if head[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
+        raise ProfileError(f"{path} is a tar archive; unpack it and open the trace in it.")
     if _NSYS_REPORT in head[:4096] or path.suffix in (".nsys-rep", ".qdrep"):
         nsight_report.require_exporter(path)
         return "nsys-rep"
@@ -69,6 +91,10 @@ def kind_of_head(path: Path, head: bytes) -> str:
         raise ProfileError(f"{path} is a web page, perhaps of a failed download; download the trace again.")
     if head.startswith(b"\x80") and b"device_traces" in head:
         raise ProfileError(f"{path} is a PyTorch memory snapshot; open a trace of torch.profiler instead.")
+    if head[:1] == b"\x80" and head[1:2] in b"\2\3\4\5":
+        raise ProfileError(
+            f"{path} is a Python pickle, which can run programs and is never opened; open the trace of torch.profiler."
+        )
     if head.startswith(b"\n") and _PLANE.search(head[: 1 << 20]):
         return "xplane"
     raise ProfileError(
@@ -89,6 +115,12 @@ def _json(path: Path, text: bytes) -> str:
         )
     if b'"device_traces"' in text or (b'"segments"' in text and b'"total_size"' in text):
         raise ProfileError(f"{path} is a PyTorch memory snapshot; open a trace of torch.profiler instead.")
+    if b'"nbformat"' in text and b'"cells"' in text:
+        raise ProfileError(f"{path} is a Jupyter notebook; open the trace file that it wrote.")
+    if _TIMELINE.match(text):
+        raise ProfileError(
+            f"{path} is a PyTorch memory timeline, which has no slices; open the trace of torch.profiler instead."
+        )
     if len(text) >= HEAD_BYTES // 2 and text[:1] == b"{":
         # What a trace says about itself can be longer than the head; reading tells.
         return "kineto"

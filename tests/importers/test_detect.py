@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import os
+import pickle
+import socket
 import sqlite3
+import tarfile
+import zipfile
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -61,7 +67,20 @@ def test_a_profile_folder(tmp_path: Path) -> None:
         (b"PK\x03\x04....", "zip"),
         (b"\x28\xb5\x2f\xfd....", "zstd"),
         (b"PAR1....", "manifest.json"),
-        (b"\x1f\x8bnot gzip at all", "is empty"),
+        (b"\x1f\x8bnot gzip at all", "gzip data that cannot be unpacked"),
+        (b"\x1f\x8b", "gzip data that cannot be unpacked"),
+        (gzip.compress(b"{}" * 99)[:10], "gzip data that cannot be unpacked"),
+        (gzip.compress(b""), "is empty"),
+        (gzip.compress(bytes(range(256)) * 40), "no trace"),
+        (bytes(range(256)) * 40, "no trace"),
+        (pickle.dumps({"a": 1}), "pickle"),
+        (pickle.dumps([1, "x"], protocol=2), "pickle"),
+        (b"[[1690000000, 1690000001], [[5, 6], [7, 8]]]", "memory timeline"),
+        (b'{"cells": [{"cell_type": "code", "source": ["trace"]}], "nbformat": 4}', "Jupyter notebook"),
+        (b'{"$schema": "https://www.speedscope.app/file-format-schema.json", "profiles": []}', "traceEvents"),
+        (b'{"log": {"version": "1.2", "entries": []}}', "traceEvents"),
+        (b"\xef\xbb\xbf\n <html><title>Sign in</title></html>", "web page"),
+        (b"<?xml version='1.0'?><Error><Code>AccessDenied</Code></Error>", "web page"),
         (b"name,start\nx,1\n", "no trace"),
         (b'{"a": 1}', "traceEvents"),
         (b"[1, 2]", "traceEvents"),
@@ -87,3 +106,39 @@ def test_another_database_and_what_is_not_there(tmp_path: Path) -> None:
         detect(tmp_path / "none")
     with pytest.raises(ProfileError, match="folder without"):
         detect(tmp_path)
+
+
+@pytest.mark.parametrize("packed", ["w", "w:gz"])
+def test_archives_are_named(tmp_path: Path, packed: Literal["w", "w:gz"]) -> None:
+    (tmp_path / "t.json").write_bytes(KINETO)
+    with tarfile.open(tmp_path / "archive", packed) as archive:
+        archive.add(tmp_path / "t.json", "t.json")
+    with pytest.raises(ProfileError, match="tar archive; unpack it"):
+        detect(tmp_path / "archive")
+    with zipfile.ZipFile(tmp_path / "zip.json", "w") as zipped:
+        zipped.write(tmp_path / "t.json", "t.json")
+    with pytest.raises(ProfileError, match="zip archive; unpack it"):
+        detect(tmp_path / "zip.json")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes with names")
+def test_what_one_could_wait_for_without_end_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ProfileError, match="is a pipe, not a file"):
+        detect(tmp_path / "pipe")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "s"))
+        with pytest.raises(ProfileError, match="is a socket, not a file"):
+            detect(tmp_path / "s")
+    for device in ("/dev/zero", "/dev/null", "/dev/tty"):
+        with pytest.raises(ProfileError, match="is a device, not a file"):
+            detect(Path(device))
+
+
+def test_links_to_nowhere_and_in_circles_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    for name in ("nowhere", "circle"):
+        with pytest.raises(ProfileError) as error:
+            detect(tmp_path / name)
+        assert "\n" not in str(error.value) and str(error.value).endswith(".")
