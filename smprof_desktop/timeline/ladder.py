@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +33,13 @@ MAX_UNION_SLICES = 200_000
 MAX_KEPT_SLICES = 2_000_000
 """Up to so many slices the union over all time is kept where that is asked for."""
 
+UNKNOWN_NAME = -2
+"""A name that has to be asked of the slice."""
+
 _FIRST_NS, _LAST_NS = -(1 << 63), (1 << 63) - 1
 _EMPTY = np.zeros(0, np.int64)
 _EMPTY_TABLE = np.zeros(0, np.uint8)
+_EMPTY_NAMES = np.zeros(0, np.int32)
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ class Columns:
     """Touched bins of a window, ascending.
 
     `table` and `row` name the slice with the greatest full duration that touches the bin (ties: the earlier start);
-    [start_ns, end_ns) is that slice's.
+    [start_ns, end_ns) is that slice's. `name_id` is its name where the ladder stores it, else UNKNOWN_NAME.
     """
 
     level: int
@@ -66,6 +70,7 @@ class Columns:
     end_ns: I64
     table: NDArray[np.uint8]
     row: I64
+    name_id: NDArray[np.int32]
 
     def __len__(self) -> int:
         return len(self.bin)
@@ -89,6 +94,9 @@ class _Part:
     bin: I64
     busy_ns: I64
     row: I64
+    start_ns: I64
+    duration_ns: I64
+    name_id: NDArray[np.int32]
 
 
 class Ladder:
@@ -105,6 +113,7 @@ class Ladder:
         self._begin_ns, self._end_ns = rows["begin_ns"], rows["end_ns"]
         steps = process.table("ladder")
         self._steps = steps
+        self._totals: dict[int, I64] = {}
         self._unions: dict[tuple[int, ...], tuple[I64, I64, I64]] = {}
         self._kept_window = (0, -1, 0)
         self._kept: dict[int, _Part | None] = {}
@@ -133,13 +142,31 @@ class Ladder:
         if begin_ns <= int(self._begin_ns[lane_row]) and end_ns > int(self._end_ns[lane_row]):
             return first, last
         table = self._process.table(SLICE_TABLES[self._table[lane_row]])
-        start, duration = table["start_ns"], table["duration_ns"]
-        part = start[first:last]
-        low = first + int(np.searchsorted(part, begin_ns, "left"))
-        high = first + int(np.searchsorted(part, end_ns, "left"))
-        if low > first and int(start[low - 1]) + int(duration[low - 1]) > begin_ns:
-            low -= 1
-        return low, max(low, high)
+        first, last = self._near(lane_row, begin_ns, end_ns)
+        start = table.part("start_ns", first, last)
+        low = int(np.searchsorted(start, begin_ns, "left"))
+        high = int(np.searchsorted(start, end_ns, "left"))
+        if low > 0:
+            before = first + low - 1
+            if int(start[low - 1]) + int(table.part("duration_ns", before, before + 1)[0]) > begin_ns:
+                low -= 1
+        return first + low, first + max(low, high)
+
+    def _near(self, lane_row: int, begin_ns: int, end_ns: int) -> tuple[int, int]:
+        """Positions around those that touch [begin_ns, end_ns), as near as the finest stored level tells."""
+        first, last = int(self._begin_row[lane_row]), int(self._end_row[lane_row])
+        steps = self._levels.get(lane_row)
+        if not steps:
+            return first, last
+        level, begin, end = min(steps)
+        totals = self._totals.get(lane_row)
+        if totals is None:
+            totals = self._totals[lane_row] = np.concatenate(([0], np.cumsum(self._steps["slices"][begin:end])))
+        bins = self._steps["bin"][begin:end]
+        low = int(totals[np.searchsorted(bins, begin_ns >> level, "left")])
+        high = int(totals[np.searchsorted(bins, (end_ns - 1) >> level, "right")])
+        # The last slice of an earlier bin may reach into the window; a damaged count must not leave the lane row.
+        return min(max(first + low - 1, first), last), min(max(first + high, first), last)
 
     def window(self, lane_rows: Sequence[int], begin_ns: int, end_ns: int, bin_level: int) -> Slices | Columns:
         """What the drawn row made of `lane_rows` shows of [begin_ns, end_ns).
@@ -160,9 +187,9 @@ class Ladder:
             if low == high:
                 continue
             table = self._process.table(SLICE_TABLES[self._table[lane_row]])
-            start = table["start_ns"][low:high]
+            start = table.part("start_ns", low, high)
             starts.append(start)
-            ends.append(start + table["duration_ns"][low:high])
+            ends.append(start + table.part("duration_ns", low, high))
             tables.append(np.full(high - low, self._table[lane_row], np.uint8))
             rows.append(np.arange(low, high, dtype=np.int64))
         if not rows:
@@ -180,17 +207,15 @@ class Ladder:
         first_bin, last_bin = begin_ns >> bin_level, (end_ns - 1) >> bin_level
         parts = [part for r in lane_rows if (part := self._part(r, first_bin, last_bin, bin_level)) is not None]
         if not parts:
-            return Columns(bin_level, _EMPTY, _EMPTY, _EMPTY, _EMPTY, _EMPTY_TABLE, _EMPTY)
-        start, duration = zip(*(self._times(part) for part in parts), strict=True)
+            return Columns(bin_level, _EMPTY, _EMPTY, _EMPTY, _EMPTY, _EMPTY_TABLE, _EMPTY, _EMPTY_NAMES)
         tables = [np.full(len(part.bin), part.table, np.uint8) for part in parts]
         if len(parts) == 1:
             only = parts[0]
-            return Columns(bin_level, only.bin, only.busy_ns, start[0], start[0] + duration[0], tables[0], only.row)
-        bins, starts, durations = (
-            np.concatenate([p.bin for p in parts]),
-            np.concatenate(start),
-            np.concatenate(duration),
-        )
+            ends = only.start_ns + only.duration_ns
+            return Columns(bin_level, only.bin, only.busy_ns, only.start_ns, ends, tables[0], only.row, only.name_id)
+        bins = np.concatenate([p.bin for p in parts])
+        starts = np.concatenate([p.start_ns for p in parts])
+        durations = np.concatenate([p.duration_ns for p in parts])
         order = np.lexsort((starts, -durations, bins))
         bins = bins[order]
         firsts = np.concatenate(([0], np.flatnonzero(bins[1:] != bins[:-1]) + 1))
@@ -203,6 +228,7 @@ class Ladder:
             starts[best] + durations[best],
             np.concatenate(tables)[best],
             np.concatenate([p.row for p in parts])[best],
+            np.concatenate([p.name_id for p in parts])[best],
         )
 
     def busy(
@@ -253,20 +279,22 @@ class Ladder:
 
     def neighbour(self, process: int, lane_rows: Sequence[int], ref: SliceRef, step: int) -> SliceRef | None:
         """The slice that starts next after `ref` (`step` 1) or last before it (-1); None at the ends."""
-        start = int(self._process.table(ref.table)["start_ns"][ref.row])
+        start = int(self._process.table(ref.table).part("start_ns", ref.row, ref.row + 1)[0])
         best: tuple[int, SliceRef] | None = None
         for lane_row in lane_rows:
             table = SLICE_TABLES[self._table[lane_row]]
             first, last = int(self._begin_row[lane_row]), int(self._end_row[lane_row])
-            starts = self._process.table(table)["start_ns"]
+            read = self._process.table(table).part
             if table == ref.table and first <= ref.row < last:
                 row = ref.row + step
-            elif step > 0:
-                row = first + int(np.searchsorted(starts[first:last], start, "right"))
             else:
-                row = first + int(np.searchsorted(starts[first:last], start, "left")) - 1
-            if first <= row < last and (best is None or (int(starts[row]) - best[0]) * step < 0):
-                best = int(starts[row]), SliceRef(process, table, row)
+                low, high = self._near(lane_row, start, start + 1)
+                side: Literal["left", "right"] = "right" if step > 0 else "left"
+                row = low + int(np.searchsorted(read("start_ns", low, high), start, side)) - (step < 0)
+            if first <= row < last:
+                found = int(read("start_ns", row, row + 1)[0])
+                if best is None or (found - best[0]) * step < 0:
+                    best = found, SliceRef(process, table, row)
         return best[1] if best else None
 
     def _union_of(self, lane_rows: tuple[int, ...]) -> tuple[I64, I64, I64]:
@@ -328,24 +356,23 @@ class Ladder:
                 return None
             bins, busy = self._steps["bin"][low:high], self._steps["busy_ns"][low:high]
             longest = np.clip(self._steps["longest"][low:high], self._begin_row[lane_row], self._end_row[lane_row] - 1)
+            start, duration, name_id = (self._steps[name][low:high] for name in ("start_ns", "duration_ns", "name_id"))
             if step[0] == bin_level:
-                return _Part(table_index, bins, busy, longest)
-            first = int(longest.min())
-            duration = self._process.table(SLICE_TABLES[table_index])["duration_ns"][first : int(longest.max()) + 1]
-            finer = stored.Columns(step[0], bins, busy, longest - first, self._steps["slices"][low:high])
-            made = stored.coarser(finer, bin_level, duration)
-            return _Part(table_index, made.bin, made.busy_ns, made.longest + first)
+                return _Part(table_index, bins, busy, longest, start, duration, name_id)
+            own = np.arange(high - low, dtype=np.int64)
+            made = stored.coarser(
+                stored.Columns(step[0], bins, busy, own, self._steps["slices"][low:high]), bin_level, duration
+            )
+            at = made.longest
+            return _Part(table_index, made.bin, made.busy_ns, longest[at], start[at], duration[at], name_id[at])
         begin, end = self.rows_in(lane_row, first_bin << bin_level, (last_bin + 1) << bin_level)
         if begin == end:
             return None
         table = self._process.table(SLICE_TABLES[table_index])
-        start, duration = table["start_ns"][begin:end], table["duration_ns"][begin:end]
-        made_bins, made_busy, made_longest = columns_in(start, duration, first_bin, last_bin, bin_level)
-        return _Part(table_index, made_bins, made_busy, made_longest + begin)
-
-    def _times(self, part: _Part) -> tuple[I64, I64]:
-        table = self._process.table(SLICE_TABLES[part.table])
-        return table["start_ns"][part.row], table["duration_ns"][part.row]
+        start, duration = table.part("start_ns", begin, end), table.part("duration_ns", begin, end)
+        bins, busy, at = columns_in(start, duration, first_bin, last_bin, bin_level)
+        unknown = np.full(len(bins), UNKNOWN_NAME, np.int32)
+        return _Part(table_index, bins, busy, at + begin, start[at], duration[at], unknown)
 
 
 def columns_in(start_ns: I64, duration_ns: I64, first_bin: int, last_bin: int, level: int) -> tuple[I64, I64, I64]:

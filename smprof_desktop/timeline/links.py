@@ -37,7 +37,7 @@ class Links:
 
     def in_view(self, executions: NDArray[np.int64], process: int, view: Viewport) -> list[int]:
         """Executions in view, at most MAX_ARROWS of them, evenly chosen; the nearest one where none is in view."""
-        starts = self.profile.processes[process].table("device")["start_ns"][executions]
+        starts = self.profile.processes[process].table("device").at("start_ns", executions)
         seen = executions[(starts >= view.begin_ns) & (starts < view.end_ns)]
         if len(seen) == 0:
             seen = executions[:1] if len(starts) and int(starts[0]) >= view.end_ns else executions[-1:]
@@ -58,7 +58,7 @@ class Links:
         executions = np.asarray(launches.executions_of(process, ref.row), np.int64)
         if len(executions) == 0:
             return None
-        starts = process.table("device")["start_ns"][executions]
+        starts = process.table("device").at("start_ns", executions)
         return ref, executions[np.argsort(starts, kind="stable")]
 
 

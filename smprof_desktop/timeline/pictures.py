@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from smprof.profile.schema import SLICE_TABLES
 from smprof_desktop.timeline.colours import SYNC, colour_of
-from smprof_desktop.timeline.ladder import MIN_FEW, Busy, Columns, Ladder, Slices
+from smprof_desktop.timeline.ladder import MIN_FEW, UNKNOWN_NAME, Busy, Columns, Ladder, Slices
 from smprof_desktop.timeline.lanes import BusySource, CounterRange, Lane, Row
 from smprof_desktop.timeline.viewport import Limits, Viewport
 
@@ -96,15 +96,15 @@ class Names:
         """`names.id` of slices of one table."""
         name = SLICE_TABLES[table]
         if name != "device":
-            return self._known(self._process.table(name)["name_id"][rows])
+            return self.known(self._process.table(name).at("name_id", rows))
         if self._shape_names is None:
             self._shape_names = np.asarray(self._process.table("shapes")["name_id"], np.int32)
-        shapes = self._process.table(name)["shape_id"][rows]
+        shapes = self._process.table(name).at("shape_id", rows)
         is_known = (shapes >= 0) & (shapes < len(self._shape_names))
         if is_known.all():
-            return self._known(self._shape_names[shapes])
+            return self.known(self._shape_names[shapes])
         found = np.full(len(rows), len(self._colours) - 1, np.int32)
-        found[is_known] = self._known(self._shape_names[shapes[is_known]])
+        found[is_known] = self.known(self._shape_names[shapes[is_known]])
         return found
 
     def ids_of_mixed(self, tables: NDArray[np.uint8], rows: I64) -> NDArray[np.int32]:
@@ -129,7 +129,7 @@ class Names:
             codes = self._colours[name_ids]
         return codes
 
-    def _known(self, name_ids: NDArray[np.int32]) -> NDArray[np.int32]:
+    def known(self, name_ids: NDArray[np.int32]) -> NDArray[np.int32]:
         lost = len(self._colours) - 1
         return np.where((name_ids >= 0) & (name_ids < lost), name_ids, lost).astype(np.int32)
 
@@ -256,7 +256,13 @@ class Pictures:
         else:
             window = Window.around(view, self._limits)
             answer = ladder.window(row.lane_rows, window.begin_ns, window.end_ns, window.level)
-        name_id = names.ids_of_mixed(answer.table, answer.row)
+        if isinstance(answer, Columns):
+            name_id = answer.name_id.copy()
+            ask = np.flatnonzero(name_id == UNKNOWN_NAME)
+            name_id[ask] = names.ids_of_mixed(answer.table[ask], answer.row[ask])
+            name_id = names.known(name_id)
+        else:
+            name_id = names.ids_of_mixed(answer.table, answer.row)
         colour = names.colours(name_id) if kind != "sync" else np.full(len(name_id), SYNC, np.uint8)
         if isinstance(answer, Slices):
             none = np.zeros(0, np.int64)

@@ -159,8 +159,8 @@ class Scene:
     def times_of(self, ref: SliceRef) -> tuple[int, int]:
         """[start, end) of a slice."""
         table = self.profile.processes[ref.process].table(ref.table)
-        start = int(table["start_ns"][ref.row])
-        return start, start + int(table["duration_ns"][ref.row])
+        start, duration = (int(table.part(name, ref.row, ref.row + 1)[0]) for name in ("start_ns", "duration_ns"))
+        return start, start + duration
 
     def name_of(self, ref: SliceRef) -> str:
         """The name of a slice."""

@@ -117,6 +117,26 @@ def test_a_merge_that_was_cut_off_before_the_clean_up_counts_nothing_twice(segme
     assert opened.losses == []
 
 
+def test_parts_of_columns_are_read_by_row_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage.encode, "__defaults__", (64,))
+    folder = write(tmp_path / "p")
+    whole = Profile.open(folder).processes[0].table("device")
+    rng = np.random.default_rng(3)
+    for name in ("start_ns", "stream", "bytes", "kind", "id", "shape_id"):
+        values = whole[name]
+        for _ in range(40):
+            begin, end = sorted(rng.integers(0, 1_001, 2).tolist())
+            few = rng.integers(begin, max(end, begin + 1), 3) % 1_000
+            table = Profile.open(folder).processes[0].table("device")
+            assert table.part(name, begin, end).tolist() == values[begin:end].tolist()
+            assert table.at(name, few).tolist() == values[few].tolist()
+    table = Profile.open(folder).processes[0].table("device")
+    table.part("start_ns", 70, 100)
+    table.at("start_ns", np.array([5, 999]))
+    assert sorted(table._pieces) == [("start_ns", 0), ("start_ns", 1), ("start_ns", 15)]
+    assert table._columns == {}
+
+
 def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
     one, two = write(tmp_path / "one"), write(tmp_path / "two")
     files = sorted(path.relative_to(one) for path in one.rglob("*") if path.is_file())

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from smprof.profile.ladder import ladder_of
 from smprof.profile.reader import ProcessProfile
-from smprof.profile.schema import SLICE_TABLES
+from smprof.profile.schema import SLICE_TABLES, TABLES
 from smprof_desktop.slice_ref import SliceRef
 from smprof_desktop.timeline.ladder import MIN_FEW, Columns, Ladder, Slices
 
@@ -26,7 +26,7 @@ class Tables:
         self.slices: list[list[Slice]] = []
         columns: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {name: [] for name in SLICE_TABLES}
         lane_rows: dict[str, list[int]] = {name: [] for name in ("table", "begin_row", "end_row", "begin_ns", "end_ns")}
-        steps: dict[str, list[Any]] = {n: [] for n in ("lane_row", "level", "bin", "busy_ns", "longest", "slices")}
+        steps: dict[str, list[Any]] = {column.name: [] for column in TABLES["ladder"]}
         counts = dict.fromkeys(SLICE_TABLES, 0)
         for index, (table, gaps) in enumerate(rows):
             starts, durations, at = [], [], origin
@@ -55,6 +55,9 @@ class Tables:
                     ("busy_ns", step.busy_ns),
                     ("longest", step.longest + first),
                     ("slices", step.slices),
+                    ("start_ns", start[step.longest]),
+                    ("duration_ns", duration_ns[step.longest]),
+                    ("name_id", step.longest % 5),
                 ):
                     steps[name].append(values)
         self._tables: dict[str, Any] = {
@@ -76,6 +79,14 @@ class Tables:
 class _Sized(dict[str, np.ndarray]):
     def __len__(self) -> int:
         return len(next(iter(self.values())))
+
+    def part(self, name: str, begin: int, end: int) -> np.ndarray:
+        part: np.ndarray = self[name][begin:end]
+        return part
+
+    def at(self, name: str, rows: np.ndarray) -> np.ndarray:
+        values: np.ndarray = self[name][rows]
+        return values
 
 
 def ladder_of_tables(tables: Tables) -> Ladder:

@@ -257,15 +257,32 @@ def _lanes_of(tables: Mapping[str, Columns]) -> tuple[Columns, Columns]:
         )
     if not steps:
         return lane_rows, cols.empty("ladder")
+    longest = [(tables[rows[row]["table"]], s.longest + begin) for row, s, begin in steps]
     ladder: Columns = {
         "lane_row": np.concatenate([np.full(len(s), row, np.int32) for row, s, _ in steps]),
         "level": np.concatenate([np.full(len(s), s.level, np.int8) for _, s, _ in steps]),
         "bin": np.concatenate([s.bin for _, s, _ in steps]),
         "busy_ns": np.concatenate([s.busy_ns for _, s, _ in steps]),
-        "longest": np.concatenate([s.longest + begin for _, s, begin in steps]),
+        "longest": np.concatenate([at for _, at in longest]),
         "slices": np.concatenate([s.slices for _, s, _ in steps]),
+        "start_ns": np.concatenate([table["start_ns"][at] for table, at in longest]),
+        "duration_ns": np.concatenate([table["duration_ns"][at] for table, at in longest]),
+        "name_id": np.concatenate([_names_of(table, at, tables["shapes"]) for table, at in longest]),
     }
     return lane_rows, ladder
+
+
+def _names_of(table: Columns, at: I64, shapes: Columns) -> NDArray[np.int32]:
+    """The names of slices, through their launch shapes where they have one."""
+    if "name_id" in table:
+        names: NDArray[np.int32] = table["name_id"][at]
+        return names
+    shape_ids = table["shape_id"][at]
+    # One row more for ids whose shape is gone.
+    name_ids = np.append(shapes["name_id"], np.int32(NONE))
+    lost = (shape_ids < 0) | (shape_ids >= len(name_ids) - 1)
+    found: NDArray[np.int32] = name_ids[np.where(lost, len(name_ids) - 1, shape_ids)]
+    return found
 
 
 def _lane_row(name: str, table: Columns, begin: int, end: int) -> dict[str, Any]:

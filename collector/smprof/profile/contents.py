@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -134,26 +134,27 @@ def open_parquet(folder: Path, named: storage.TableFile) -> pq.ParquetFile:
     return file
 
 
-def read_column(file: pq.ParquetFile, column: Column) -> Any:
-    """One column in memory form. Raises ValueError or pyarrow's errors where it is damaged."""
+def read_column(file: pq.ParquetFile, column: Column, groups: Sequence[int] | None = None) -> Any:
+    """One column, or some row groups of it, in memory form. Raises ValueError and pyarrow's errors on damage."""
     names = file.schema_arrow.names
+    groups = range(file.num_row_groups) if groups is None else groups
     if column.name not in names:
         if not column.nullable:
             raise ValueError(f"column {column.name} is missing")
-        return cols.normal(column, None, file.metadata.num_rows)
+        return cols.normal(column, None, sum(file.metadata.row_group(group).num_rows for group in groups))
     if not column.nullable or cols.is_text(column):
-        return cols.from_arrow(column, _read_groups(file, column, range(file.num_row_groups)))
+        return cols.from_arrow(column, _read_groups(file, column, groups))
     # Row groups hold one kind each, so that a column of one kind is null throughout the others.
     place = names.index(column.name)
-    empty = [_is_null(file.metadata.row_group(group), place) for group in range(file.num_row_groups)]
-    if not any(empty):
-        return cols.from_arrow(column, _read_groups(file, column, range(file.num_row_groups)))
+    empty = {group: _is_null(file.metadata.row_group(group), place) for group in groups}
+    if not any(empty.values()):
+        return cols.from_arrow(column, _read_groups(file, column, groups))
     parts = []
-    for is_null, groups in groupby(range(file.num_row_groups), key=empty.__getitem__):
+    for is_null, alike in groupby(groups, key=empty.__getitem__):
         if is_null:
-            parts.append(cols.absent(column, sum(file.metadata.row_group(group).num_rows for group in groups)))
+            parts.append(cols.absent(column, sum(file.metadata.row_group(group).num_rows for group in alike)))
         else:
-            parts.append(cols.from_arrow(column, _read_groups(file, column, groups)))
+            parts.append(cols.from_arrow(column, _read_groups(file, column, alike)))
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 

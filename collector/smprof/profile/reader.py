@@ -71,10 +71,21 @@ class Names:
 class Table:
     """One table of one process: columns are read when first asked for, and kept. Safe to read from several threads."""
 
-    def __init__(self, name: str, rows: int, load: Callable[[Column], Any]) -> None:
+    def __init__(
+        self,
+        name: str,
+        rows: int,
+        load: Callable[[Column], Any],
+        load_piece: Callable[[Column, int], Any] | None = None,
+        piece_ends: Sequence[int] = (),
+    ) -> None:
+        """`load_piece` reads one of the pieces whose ends are `piece_ends`, where less than a column can be read."""
         self.name = name
         self._rows = rows
         self._load = load
+        self._load_piece = load_piece
+        self._piece_ends = np.array(piece_ends, np.int64)
+        self._pieces: dict[tuple[str, int], NDArray[Any]] = {}
         self._columns: dict[str, Any] = {}
         self._lock = threading.Lock()
 
@@ -87,6 +98,42 @@ class Table:
         if not isinstance(values, np.ndarray):
             raise TypeError(f"{self.name}.{name} is text: use arrow() or texts()")
         return values
+
+    def part(self, name: str, begin: int, end: int) -> NDArray[Any]:
+        """Rows [begin, end) of a column; reads no more than the row groups they stand in."""
+        begin, end = max(begin, 0), min(end, self._rows)
+        first = int(np.searchsorted(self._piece_ends, begin, "right"))
+        last = int(np.searchsorted(self._piece_ends, end, "left"))
+        if name in self._columns or self._load_piece is None or 2 * (last - first + 1) > len(self._piece_ends):
+            return self[name][begin:end]
+        if end <= begin:
+            return np.zeros(0, cols.dtype_of(column(self.name, name)))
+        origin = int(self._piece_ends[first - 1]) if first else 0
+        pieces = [self._piece(name, index) for index in range(first, last + 1)]
+        return (pieces[0] if len(pieces) == 1 else np.concatenate(pieces))[begin - origin : end - origin]
+
+    def at(self, name: str, rows: NDArray[np.int64]) -> NDArray[Any]:
+        """The values of a column at some rows; reads no more than the row groups they stand in."""
+        if name in self._columns or self._load_piece is None or len(rows) == 0:
+            return self[name][rows]
+        owners = np.searchsorted(self._piece_ends, rows, "right")
+        touched = np.unique(owners)
+        if 2 * len(touched) > len(self._piece_ends):
+            return self[name][rows]
+        values = np.empty(len(rows), cols.dtype_of(column(self.name, name)))
+        for index in touched.tolist():
+            mine = np.flatnonzero(owners == index)
+            origin = int(self._piece_ends[index - 1]) if index else 0
+            values[mine] = self._piece(name, index)[rows[mine] - origin]
+        return values
+
+    def _piece(self, name: str, index: int) -> NDArray[Any]:
+        with self._lock:
+            found = self._pieces.get((name, index))
+            if found is None:
+                assert self._load_piece is not None
+                found = self._pieces[name, index] = self._load_piece(column(self.name, name), index)
+            return found
 
     def arrow(self, name: str) -> Any:
         """A text column as an Arrow array."""
@@ -105,6 +152,8 @@ class Table:
                 if isinstance(values, np.ndarray):
                     values.flags.writeable = False
                 self._columns[name] = values
+                for key in [key for key in self._pieces if key[0] == name]:
+                    del self._pieces[key]
             return self._columns[name]
 
 
@@ -184,7 +233,7 @@ class ProcessProfile:
                 return None
             if line is not None and line.rows != file.metadata.num_rows:
                 return None
-            tables[name] = Table(name, file.metadata.num_rows, self._loader(name, file, files[0].name))
+            tables[name] = self._lazy_table(name, file, files[0].name)
         if any(len(tables[name]) for name in ("device", "host", "annotation")) and not len(tables["lane_rows"]):
             return None
         return tables
@@ -193,28 +242,37 @@ class ProcessProfile:
         """Why the guard could not read these columns, or None."""
         return None if self.guard is None else self.guard.check(self.folder / file_name, columns)
 
-    def _loader(self, name: str, file: pq.ParquetFile, file_name: str) -> Callable[[Column], Any]:
+    def _lazy_table(self, name: str, file: pq.ParquetFile, file_name: str) -> Table:
+        """A table whose columns, and row groups of columns, are read when they are asked for."""
+        rows = file.metadata.num_rows
+        ends = np.cumsum([file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]).tolist()
+
         def load(wanted: Column) -> Any:
             if wanted.name == "id" and name != "args":
-                return np.arange(file.metadata.num_rows, dtype=cols.dtype_of(wanted))
+                return np.arange(rows, dtype=cols.dtype_of(wanted))
             if wanted.name in LANE_KEYS.get(name, ()):
-                repeated = self._from_lane_rows(name, wanted, file.metadata.num_rows)
+                repeated = self._from_lane_rows(name, wanted, rows)
                 if repeated is not None:
                     return repeated
-            why = self._refused(file_name, (wanted.name,))
-            try:
-                if why is not None:
-                    raise ValueError(why)
-                with self._lock:
-                    values = read_column(file, wanted)
-            except (pa.ArrowException, OSError, ValueError) as error:
-                raise ProfileError(
-                    f"{self.folder.name}/{name}: column {wanted.name} cannot be read ({one_line(error)}); "
-                    "load the profile again."
-                ) from None
-            return self._checked(wanted, values)
+            return self._checked(wanted, self._read(name, file, file_name, wanted, range(file.num_row_groups)))
 
-        return load
+        def load_piece(wanted: Column, group: int) -> Any:
+            return self._checked(wanted, self._read(name, file, file_name, wanted, (group,)), counted=False)
+
+        return Table(name, rows, load, load_piece if len(ends) > 1 else None, ends)
+
+    def _read(self, name: str, file: pq.ParquetFile, file_name: str, wanted: Column, groups: Sequence[int]) -> Any:
+        why = self._refused(file_name, (wanted.name,))
+        try:
+            if why is not None:
+                raise ValueError(why)
+            with self._lock:
+                return read_column(file, wanted, groups)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise ProfileError(
+                f"{self.folder.name}/{name}: column {wanted.name} cannot be read ({one_line(error)}); "
+                "load the profile again."
+            ) from None
 
     def _from_lane_rows(self, name: str, wanted: Column, rows: int) -> Any:
         """A lane key of a merged table from `lane_rows`, which hold it once per lane row; None where they do not fit.
@@ -239,16 +297,15 @@ class ProcessProfile:
             values = lanes[stored][mine].astype(cols.dtype_of(wanted))
         return np.repeat(values, ends - begins)
 
-    def _checked(self, wanted: Column, values: Any) -> Any:
-        """Ids that name nothing become NONE, and are counted."""
+    def _checked(self, wanted: Column, values: Any, counted: bool = True) -> Any:
+        """Ids that name nothing become NONE, and are counted where the whole column is read."""
         if wanted.name not in ("name_id", "shape_id"):
             return values
         limit = len(self.table("names" if wanted.name == "name_id" else "shapes"))
         wrong = (values < 0) | (values >= limit)
-        if wrong.any():
+        if wrong.any() and counted:
             self.losses.append(Loss("missing_names", int(wrong.sum()), "/".join(self.folder.parts[-2:])))
-            values = np.where(wrong, NONE, values).astype(values.dtype)
-        return values
+        return np.where(wrong, NONE, values).astype(values.dtype) if wrong.any() else values
 
     def _open_raw(self) -> dict[str, Table]:
         """Everything that can be read, assembled in memory, or by the guard in a copy."""

@@ -194,6 +194,9 @@ TABLES: dict[str, tuple[Column, ...]] = {
             "duration; ties: the earlier start",
         ),
         Column("slices", pa.int64(), "slices that start in the bin"),
+        Column("start_ns", _TIME, "start of the slice that `longest` names"),
+        Column("duration_ns", _TIME, "its full duration"),
+        Column("name_id", pa.int32(), "its name, so that a picture needs no slice"),
     ),
 }
 
