@@ -104,7 +104,8 @@ def _write(
     infos = [redactor.process(process.info) for process in chosen]
     out.stream.write(_head(profile, infos, redactor).encode())
     pids = pids_of(infos, [_devices_of(process) for process in chosen])
-    kept = raise_by = order = 0
+    recorded = False
+    raise_by = order = 0
     for index, (process, info, (pid, device_pids)) in enumerate(zip(chosen, infos, pids, strict=True)):
 
         def tell(share: float, at: int = index, name: str = info.process) -> None:
@@ -113,7 +114,7 @@ def _write(
         tell(0.0)
         source = unread(process)
         selection = select(source, *range_ns)
-        kept += len(selection)
+        recorded |= selection.recorded
         name = info.name if len(chosen) == 1 else f"{info.host} {info.process}: {info.name}"
         tracks = Tracks(info, pid, device_pids, name.rstrip(": "))
         events = ProcessEvents(source, selection, tracks, redactor, raise_by)
@@ -126,7 +127,7 @@ def _write(
             done += rows
             tell(min(done / total, 1.0))
         order = _metadata(tracks, info, order, len(chosen) == 1, out)
-    if not kept and range_ns != (None, None):
+    if not recorded and range_ns != (None, None):
         raise ProfileError("Nothing was recorded in that range; give B:E in ns from the profile's start.")
     out.stream.write(b"\n]}\n")
 

@@ -107,7 +107,7 @@ def _write(profile: Profile, chosen: Sequence[ProcessProfile], job: _Job, progre
     manifest = job.redactor.manifest(replace(profile.manifest, losses=ledger))
     manifest.hosts = _hosts(manifest, chosen, job.redactor)
     left_out = dict.fromkeys(KEPT_TABLES, 0)
-    kept = 0
+    recorded = False
     (job.work / "profile").mkdir()
     for index, process in enumerate(profile.processes):
         if job.cancelled():
@@ -118,14 +118,14 @@ def _write(profile: Profile, chosen: Sequence[ProcessProfile], job: _Job, progre
         missing = counts(source, selection)
         left_out = {name: left_out[name] + missing[name] for name in KEPT_TABLES}
         if selection is not None:
-            kept += len(selection)
+            recorded |= selection.recorded
             info = _info(source, job, missing)
             info.folder = free_folder(info, {other.folder for other in manifest.processes})
             _write_process(source, selection, info, job)
             manifest.processes.append(info)
             for loss in source.losses:
                 manifest.lose(loss.kind, loss.count, job.redactor.loss(loss).detail)
-    if not kept and (job.begin_ns is not None or job.end_ns is not None):
+    if not recorded and (job.begin_ns is not None or job.end_ns is not None):
         raise ProfileError("Nothing was recorded in that range; give B:E in ns from the profile's start.")
     if job.begin_ns is not None or job.end_ns is not None or len(chosen) < len(profile.processes):
         entry: dict[str, Any] = {"name": manifest.name, "format": "excerpt of a profile"}
@@ -161,14 +161,15 @@ def _info(process: ProcessProfile, job: _Job, left_out: dict[str, int]) -> Proce
         # It did not record in the range. No window at all would mean that nobody knows.
         moment_ns = high if job.begin_ns is None else low
         info.windows_ns = [[moment_ns, moment_ns]]
+    if job.begin_ns is None and job.end_ns is None:
+        return info
     used = set(np.unique(process.table("device")["device"]).tolist()) - {NONE}
     listed = {device.index: device for device in info.devices}
     for index in used:
-        # A device counts as used also where nothing ran on it in the range.
+        # What ran before or after the range is not there to tell that the device was used.
         listed.setdefault(index, Device(index)).used = True
     info.devices = [listed[index] for index in sorted(listed)]
-    if job.begin_ns is not None or job.end_ns is not None:
-        info.metadata["excerpt"] = {"begin_ns": job.begin_ns, "end_ns": job.end_ns, "left_out": left_out}
+    info.metadata["excerpt"] = {"begin_ns": job.begin_ns, "end_ns": job.end_ns, "left_out": left_out}
     return info
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,8 @@ from smprof.profile.schema import NONE
 _TEXT = pa.large_string()
 _THOUSANDTHS = pa.array([f".{part:03}" for part in range(1000)], _TEXT)
 _SIGNS = pa.array(["", "-"], _TEXT)
+_EXACT = 1 << 53
+"""Below this every whole number is a double."""
 _JSON = msgspec.json.Decoder(msgspec.Raw)
 
 
@@ -45,7 +48,7 @@ def integers(values: NDArray[Any]) -> Any:
 
 def numbers(values: NDArray[np.float64]) -> Any:
     """Numbers as the shortest texts that read back the same; what is not finite is `null`."""
-    return pa.array([repr(value) if np.isfinite(value) else "null" for value in values.tolist()], _TEXT)
+    return pa.array([_number(value) for value in values.tolist()], _TEXT)
 
 
 def join(*pieces: Any) -> Any:
@@ -91,6 +94,12 @@ def by_code(texts: Sequence[str | None], codes: NDArray[Any]) -> Any:
 
 def _piece(piece: Any) -> Any:
     return pa.scalar(piece, _TEXT) if isinstance(piece, str) else piece
+
+
+def _number(value: float) -> str:
+    if not math.isfinite(value):
+        return "null"
+    return str(int(value)) if value.is_integer() and abs(value) < _EXACT else repr(value)
 
 
 def _is_unicode(text: str) -> bool:

@@ -29,9 +29,13 @@ _NAMED_AT_MOST = 8
 
 @dataclass(frozen=True)
 class Selection:
-    """Positions in the tables of one process, ascending; `rows` has every table of KEPT_TABLES."""
+    """Positions in the tables of one process, ascending; `rows` has every table of KEPT_TABLES.
+
+    `recorded`: whether anything lies in the range itself.
+    """
 
     rows: dict[str, I64]
+    recorded: bool
 
     def __len__(self) -> int:
         return sum(len(rows) for rows in self.rows.values())
@@ -56,10 +60,14 @@ def select(process: ProcessProfile, begin_ns: int | None, end_ns: int | None) ->
     device time still counts for the same operators and annotations.
     """
     if begin_ns is None and end_ns is None:
-        return Selection({name: np.arange(len(process.table(name)), dtype=np.int64) for name in KEPT_TABLES})
+        rows = {name: np.arange(len(process.table(name)), dtype=np.int64) for name in KEPT_TABLES}
+        return Selection(rows, any(len(some) for some in rows.values()))
     begin_ns = _INT64_MIN if begin_ns is None else begin_ns
     device, host, annotation = process.table("device"), process.table("host"), process.table("annotation")
     device_keep, host_keep = _touching(device, begin_ns, end_ns), _touching(host, begin_ns, end_ns)
+    annotation_keep = _touching(annotation, begin_ns, end_ns)
+    samples, inside = _samples(process.table("counter"), begin_ns, end_ns)
+    recorded = any(bool(some.any()) for some in (device_keep, host_keep, annotation_keep, inside))
     launch = device["launch"]
     linked = (launch >= 0) & (launch < len(host))
     host_keep[launch[device_keep & linked]] = True
@@ -70,9 +78,10 @@ def select(process: ProcessProfile, begin_ns: int | None, end_ns: int | None) ->
         {
             "device": np.flatnonzero(device_keep),
             "host": np.flatnonzero(host_keep),
-            "annotation": np.flatnonzero(_touching(annotation, begin_ns, end_ns)),
-            "counter": np.flatnonzero(_samples(process.table("counter"), begin_ns, end_ns)),
-        }
+            "annotation": np.flatnonzero(annotation_keep),
+            "counter": np.flatnonzero(samples),
+        },
+        recorded,
     )
 
 
@@ -81,8 +90,8 @@ def _touching(table: Table, begin_ns: int, end_ns: int | None) -> Mask:
     return overlapping(start_ns, start_ns + table["duration_ns"], begin_ns, end_ns)
 
 
-def _samples(counter: Table, begin_ns: int, end_ns: int | None) -> Mask:
-    """Samples in the range, and the last one before it of each counter: its value when the range begins."""
+def _samples(counter: Table, begin_ns: int, end_ns: int | None) -> tuple[Mask, Mask]:
+    """Samples to keep, and those in the range: besides these the last one before it of each counter is kept."""
     time_ns = counter["time_ns"]
     before = time_ns < begin_ns
     inside: Mask = ~before if end_ns is None else ~before & (time_ns < end_ns)
@@ -91,7 +100,7 @@ def _samples(counter: Table, begin_ns: int, end_ns: int | None) -> Mask:
     last[:-1] = ~before[1:]
     for key in ("device", "cpu", "name_id"):
         last[:-1] |= counter[key][1:] != counter[key][:-1]
-    return inside | (before & last)
+    return inside | (before & last), inside
 
 
 def _keep_operators(host: Table, keep: Mask) -> None:

@@ -86,7 +86,7 @@ class Tracks:
             pid = self._device_pids[device] if device >= 0 else f"no device ({self.host.pid})"
             label = f"GPU {device}" if device >= 0 else "no device"
             model = self._device_names.get(device, "")
-            track = self._devices[device] = Track(pid, f"{self.host.name}: {label} {model}".rstrip(), label)
+            track = self._devices[device] = Track(pid, f"{self.host.name}: {label} {model}".strip(": "), label)
         return track
 
     def stream(self, device: int, stream: int, row: int) -> str:
