@@ -10,11 +10,14 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from smprof import __version__
 from smprof.profile.manifest import ProfileError, write_atomically
 from smprof_desktop.progress import Cancelled, Progress
+
+if TYPE_CHECKING:
+    from smprof.profile.reader import Profile
 
 PROGRAM = "smprof-desktop"
 PAGES = ("load", "dashboard", "timeline", "advice", "information", "settings", "shortcuts")
@@ -285,22 +288,31 @@ def _export(options: argparse.Namespace) -> int:
     if options.out is None and not options.preview:
         raise ProfileError("It is not said where to export to; name a folder or a .json file with -o.")
     from smprof_desktop import targets
-    from smprof_desktop.exporters import chrome, excerpt, redaction, selection
+    from smprof_desktop.exporters import redaction, selection
 
     with TerminalProgress() as progress:
         profile = targets.open_targets(options.targets, progress)
-        chosen = selection.named(profile, options.processes) if options.processes else None
-        if options.preview:
-            found = redaction.preview(profile, chosen, progress)
-        else:
-            begin_ns, end_ns = (
-                (None, None) if options.range_ns is None else (profile.begin_ns + edge for edge in options.range_ns)
-            )
-            redactor = None if options.keep_private else redaction.inspect(profile, chosen, progress)
-            write = chrome.write_chrome if _is_chrome(options) else excerpt.write_excerpt
-            out = write(profile, options.out, begin_ns, end_ns, chosen, redactor, progress)
-    print(redaction.text(found) if options.preview else out)
+        try:
+            chosen = selection.named(profile, options.processes) if options.processes else None
+            if options.preview:
+                told = redaction.text(redaction.preview(profile, chosen, progress))
+            else:
+                told = str(_write_export(options, profile, chosen, progress))
+        finally:
+            profile.close()
+    print(told)
     return 0
+
+
+def _write_export(options: argparse.Namespace, profile: Profile, chosen: Any, progress: Progress) -> Path:
+    from smprof_desktop.exporters import chrome, excerpt, redaction
+
+    begin_ns, end_ns = (
+        (None, None) if options.range_ns is None else (profile.begin_ns + edge for edge in options.range_ns)
+    )
+    redactor = None if options.keep_private else redaction.inspect(profile, chosen, progress)
+    write = chrome.write_chrome if _is_chrome(options) else excerpt.write_excerpt
+    return write(profile, options.out, begin_ns, end_ns, chosen, redactor, progress)
 
 
 def _is_chrome(options: argparse.Namespace) -> bool:

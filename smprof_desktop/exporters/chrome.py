@@ -134,10 +134,9 @@ def _write(
 
 def _devices_of(process: ProcessProfile) -> list[int]:
     """The devices that anything of a process stands on."""
-    rows = unread(process)
     found = {device.index for device in process.info.devices}
     for name in ("lane_rows", "counter"):
-        found |= set(np.unique(rows.table(name)["device"]).tolist())
+        found |= set(np.unique(process.table(name)["device"]).tolist())
     return sorted(index for index in found if index >= 0)
 
 

@@ -80,7 +80,7 @@ def valid(texts: Any) -> Any:
     """JSON texts as they are; one that is none becomes a JSON string of it."""
     encoded = texts.dictionary_encode()
     checked: list[str] = encoded.dictionary.to_pylist()
-    wrong = {index: quoted(text) for index, text in enumerate(checked) if not _is_json(text)}
+    wrong = {index: quoted(text) for index, text in enumerate(checked) if not is_json(text)}
     if not wrong:
         return texts
     checked = [wrong.get(index, text) for index, text in enumerate(checked)]
@@ -110,7 +110,8 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def _is_json(text: str) -> bool:
+def is_json(text: str) -> bool:
+    """Whether a text is one JSON value."""
     try:
         _JSON.decode(text)
     except (msgspec.DecodeError, RecursionError):

@@ -14,6 +14,7 @@ REDACTED = "redacted"
 
 SUSPICIOUS = (
     r"[/\\@=]|arn:|\d\.\d|[0-9a-fA-F]:[0-9a-fA-F:]*:|\d{12}|A[A-Z]{2}A[A-Z0-9]{16}|eyJ|hf_|gh[a-z]_|github_pat_|sk-"
+    r"|(?i:passw|secret|token|key)\w*[\"']?\s*[:=]"
     r"|xox|glpat-|PRIVATE KEY|[Bb]earer |\bip-\d|\.internal|\.local|\.lan\b|\.corp\b|amazonaws|\s--?\w|\.py\s"
 )
 """A text without any of this holds nothing that a rule below finds. For Python and for RE2 (Arrow)."""
@@ -27,6 +28,8 @@ _EXTENSION = (
 
 _ABSOLUTE = rf"(?P<folders>(?<![\w/.\-)\]}}>*])[~.]*/(?:{_COMPONENT}/)*)(?P<file>{_COMPONENT})"
 _RELATIVE = rf"(?P<folders>(?<![\w/])(?:{_COMPONENT}[/\\]+)+)(?P<file>{_COMPONENT}\.{_EXTENSION}\b)"
+
+_FILE = re.compile(r"\.[A-Za-z]\w{0,12}$|\(-?\d+\): $")
 
 Replace = Callable[["re.Match[str]", bool], "str | None"]
 """A match and whether file names stay → what stands in its place; None where it is nothing private after all."""
@@ -53,7 +56,8 @@ def _file(match: re.Match[str], keep_file: bool) -> str | None:
     folders, file = match["folders"], match["file"]
     if not folders or folders.strip("/\\") == REDACTED:
         return None
-    return file if keep_file else REDACTED
+    # A name without an extension may be that of one more folder.
+    return file if keep_file and _FILE.search(file) else REDACTED
 
 
 def _ip_address(match: re.Match[str], _keep_file: bool) -> str | None:

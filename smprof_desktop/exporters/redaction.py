@@ -21,6 +21,7 @@ from smprof.profile.reader import ProcessProfile, Profile
 from smprof.profile.schema import HOST_KINDS
 from smprof_desktop.analysis.quantities import elide_middle
 from smprof_desktop.exporters.columns import unread
+from smprof_desktop.exporters.json_text import is_json
 from smprof_desktop.exporters.private_text import (
     LATER_RULES,
     REDACTED,
@@ -97,13 +98,15 @@ class Redactor:
 
     def json_text(self, key: str, text: str, count: int = 1) -> str:
         """An argument's value, as JSON text; numbers in it stay as they are written."""
-        if self.keep:
+        if self.keep or text == _REDACTED_JSON:
             return text
         kind = kind_of_key(key)
         where = f"argument {key}"
         if kind is not None and kind != "host":
             self._found(kind, where, count, text)
             return _REDACTED_JSON
+        if not is_json(text):
+            return self.text(text, where, keep_file=True, count=count)
         try:
             nested = "{" in text and any(kind_of_key(inner) for inner in _keys_of(json.loads(text)))
             if nested or kind == "host":
