@@ -188,10 +188,8 @@ def _devices(process: ProcessProfile, device: Part, begin_ns: int | None, end_ns
     window_ns = sum(end - begin for begin, end in windows_ns)
     uses = {use.device: use for use in utilization.devices(device, windows_ns)}
     names = {entry.index: entry.name for entry in info.devices}
-    used = {entry.index for entry in info.devices if entry.used}
-    shown = sorted(used | set(uses) | set(np.unique(process.table("device")["device"]).tolist()))
     rows = []
-    for index in shown:
+    for index in utilization.devices_of(process):
         use = uses.get(index)
         active_ns = use.active_ns if use else 0
         rows.append(

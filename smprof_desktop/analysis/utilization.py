@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from smprof.profile.schema import SLICE_TABLES
 from smprof_desktop.analysis.executions import Part, blocks
 from smprof_desktop.analysis.intervals import Int64s, busy_per_bin, clip, intersect, length_within, union
 from smprof_desktop.analysis.kernels import time_by_kind
+
+if TYPE_CHECKING:
+    from smprof.profile.reader import ProcessProfile
+
+_DEVICE = SLICE_TABLES.index("device")
 
 Windows = Sequence[Sequence[int]]
 """Disjoint sorted [start, end) in ns."""
@@ -40,6 +46,23 @@ class DeviceUse:
     streams: tuple[StreamUse, ...]
     busy: tuple[Int64s, Int64s]
     """The union over all streams, as disjoint sorted intervals."""
+
+
+def devices_of(process: ProcessProfile) -> list[int]:
+    """The devices that report, panels and timeline show of a process, by index.
+
+    They are those with device slices, in or out of any range, and those that the process is known to have used; -1
+    stands for slices whose device was not recorded. A device that only holds marks, or could merely be seen, is none.
+    Reads the lane rows, not the slices.
+    """
+    used = {device.index for device in process.info.devices if device.used}
+    slices, lanes = process.table("device"), process.table("lane_rows")
+    if not len(slices):
+        return sorted(used)
+    mine = lanes["table"] == _DEVICE
+    if int((lanes["end_row"][mine] - lanes["begin_row"][mine]).sum()) == len(slices):
+        return sorted(used.union(lanes["device"][mine].tolist()))
+    return sorted(used.union(np.unique(slices["device"]).tolist()))  # lane rows that do not fit prove nothing
 
 
 def windows_within(windows: Windows, begin_ns: int | None, end_ns: int | None) -> list[tuple[int, int]]:

@@ -151,7 +151,7 @@ def gpu_utilization_over_time(scope: Scope) -> Figure:
         if len(process.table("device")):
             part = executions.part(process.table("device"), scope.begin_ns, scope.end_ns)
             seen = {use.device: use.busy for use in utilization.devices(part, process_windows)}
-        for index in sorted(seen.keys() | {device.index for device in info.devices if device.used}):
+        for index in utilization.devices_of(process):
             busy.setdefault(info.host, []).append(seen.get(index, (nothing, nothing)))
             windows.setdefault(info.host, []).append(process_windows)
     if not busy or end_ns <= begin_ns:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 from hypothesis import given
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from smprof_desktop.analysis import utilization
 from smprof_desktop.analysis.intervals import union
+from tests.make_profile import make_profile
 
 PAIRS = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 20)), max_size=6).map(
     lambda pairs: [(start, start + duration) for start, duration in pairs]
@@ -52,3 +54,23 @@ def test_windows_are_merged_and_cut() -> None:
     assert utilization.windows_within(windows, None, None) == [(0, 20), (30, 40)]
     assert utilization.windows_within(windows, 15, 35) == [(15, 20), (30, 35)]
     assert utilization.windows_within([], 0, 10) == []
+
+
+def test_devices_are_those_with_slices_and_those_known_to_be_used(tmp_path: Path) -> None:
+    profile = make_profile(
+        tmp_path / "profile",
+        """
+        process 0
+        device 0 "only seen"
+        device 1 "used" used
+        device 2 "only seen, but with a mark"
+        kernel 5/7 0+10 gemm
+        kernel -1/7 20+10 gemm
+        annotation 2/7 0+60 step_0
+        sync 3/7 50+5 "Stream Sync"
+        process 1
+        device 4 "used" used
+        process 2
+        """,
+    )
+    assert [utilization.devices_of(process) for process in profile.processes] == [[-1, 1, 5], [4], []]

@@ -65,6 +65,16 @@ def test_active_and_idle_are_parts_of_the_windows_of_used_devices(tmp_path: Path
     assert shares(pie) == [("Active", 58 + 25), ("Idle", 42 + 100 + 25)] and pie.whole == 250
 
 
+def test_a_device_idle_throughout_the_range_counts_in_every_panel(tmp_path: Path) -> None:
+    profile = make_profile(
+        tmp_path / "profile", "process 0 window=0:200\nkernel 0/7 0+100 gemm\nkernel 1/7 150+50 gemm\n"
+    )
+    scope = Scope(profile, 0, 100)
+    active, over_time = (panel.figure(scope) for panel in PANELS[:2])
+    assert isinstance(active, Pie) and shares(active) == [("Active", 100), ("Idle", 100)]
+    assert isinstance(over_time, Lines) and [line.mean for line in over_time.lines] == [50.0]
+
+
 def test_utilization_over_time_is_a_line_per_host(tmp_path: Path) -> None:
     lines = figure("gpu_utilization_over_time", tmp_path)
     assert isinstance(lines, Lines)
