@@ -40,6 +40,8 @@ def nesting(bounds: I64, start_ns: I64, duration_ns: I64) -> tuple[NDArray[np.in
     """
     depth = np.zeros(len(start_ns), np.int32)
     parent = np.full(len(start_ns), -1, np.int64)
+    # At the last int64 there is no room for the 1 ns of a slice of no length: it stands 1 ns earlier.
+    start_ns = np.minimum(start_ns, np.int64(np.iinfo(np.int64).max - 1))
     end_ns = ends_of(start_ns, duration_ns)
     for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         group = slice(begin, end)
