@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from smprof.profile.reader import ProcessProfile, Table
+from smprof.profile.reader import ProcessProfile
 from smprof.profile.schema import COPY_KINDS, DEVICE_KINDS, HOST_KINDS, LOST_NAME, NONE, SIDES
+from smprof_desktop.analysis.executions import Columns
 from smprof_desktop.exporters.arguments import RowArguments
 from smprof_desktop.exporters.counter_events import CounterEvents
 from smprof_desktop.exporters.json_text import by_code, integers, join, member, members, microseconds, quoted
@@ -97,11 +98,11 @@ class ProcessEvents:
         """The names of those ids, as JSON."""
         return self._quoted.take(pa.array(np.where(name_ids < 0, len(self._quoted) - 1, name_ids)))
 
-    def _correlation(self, table: Table, rows: I64) -> Any:
+    def _correlation(self, table: Columns, rows: I64) -> Any:
         values = table["correlation"][rows]
         return integers(np.where(values == NONE, NONE, values + self._raise_by))
 
-    def _host(self, table: Table, rows: I64, arguments_of: RowArguments) -> Any:
+    def _host(self, table: Columns, rows: I64, arguments_of: RowArguments) -> Any:
         kinds, name_ids = table["kind"][rows], table["name_id"][rows]
         is_sync = kinds == _SYNC
         # What the category was that has no kind of its own stands among the arguments.
@@ -147,7 +148,7 @@ class ProcessEvents:
             return len(_HOST_CATEGORIES) + 1
         return len(_HOST_CATEGORIES) if _DRIVER_CALL.match(name) else _API
 
-    def _device(self, table: Table, rows: I64, arguments_of: RowArguments) -> Any:
+    def _device(self, table: Columns, rows: I64, arguments_of: RowArguments) -> Any:
         shapes = self._process.table("shapes")
         shape_ids, kinds = table["shape_id"][rows], table["kind"][rows]
         launch = table["launch"][rows]
@@ -184,7 +185,7 @@ class ProcessEvents:
         shown &= np.array(quiet, np.bool_)[where]
         return by_code([*map(quoted, COPY_KINDS)], np.where(shown, codes, NONE))
 
-    def _annotations(self, table: Table, rows: I64, arguments_of: RowArguments) -> Any:
+    def _annotations(self, table: Columns, rows: I64, arguments_of: RowArguments) -> Any:
         sides = table["side"][rows]
         on_device = sides == _DEVICE_SIDE
         device = np.where(on_device, table["device"][rows], NONE)
@@ -227,7 +228,7 @@ class ProcessEvents:
             yield 0, _joined(_flow("s", "", self._correlation(host, rows), places, host["start_ns"][rows]))
 
 
-def _slices(table: Table, rows: I64, categories: Any, names: Any, places: Any, args: Any) -> Any:
+def _slices(table: Columns, rows: I64, categories: Any, names: Any, places: Any, args: Any) -> Any:
     return join(
         '{"ph":"X","cat":',
         categories,
@@ -250,7 +251,7 @@ def _flow(phase: str, more: str, ids: Any, places: Any, times_ns: I64) -> Any:
     return join(head, ids, ",", places, ',"ts":', microseconds(times_ns), f"{more}}}")
 
 
-def _shape(shapes: Table, shape_id: int) -> str | None:
+def _shape(shapes: Columns, shape_id: int) -> str | None:
     """The members of a launch shape; None where nothing of it is known."""
     if not 0 <= shape_id < len(shapes):
         return None

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smprof.profile.manifest import ProfileError
-from smprof.profile.reader import ProcessProfile, Profile, Table
+from smprof.profile.reader import ProcessProfile, Profile
 from smprof.profile.schema import HOST_KINDS, NONE
 from smprof_desktop.analysis import operators
 from smprof_desktop.analysis.causes import Operators, forward_threads
+from smprof_desktop.analysis.executions import Columns
 from smprof_desktop.analysis.intervals import overlapping
 from smprof_desktop.analysis.steps import operators_of
 
@@ -85,12 +86,12 @@ def select(process: ProcessProfile, begin_ns: int | None, end_ns: int | None) ->
     )
 
 
-def _touching(table: Table, begin_ns: int, end_ns: int | None) -> Mask:
+def _touching(table: Columns, begin_ns: int, end_ns: int | None) -> Mask:
     start_ns = table["start_ns"]
     return overlapping(start_ns, start_ns + table["duration_ns"], begin_ns, end_ns)
 
 
-def _samples(counter: Table, begin_ns: int, end_ns: int | None) -> tuple[Mask, Mask]:
+def _samples(counter: Columns, begin_ns: int, end_ns: int | None) -> tuple[Mask, Mask]:
     """Samples to keep, and those in the range: besides these the last one before it of each counter is kept."""
     time_ns = counter["time_ns"]
     before = time_ns < begin_ns
@@ -103,7 +104,7 @@ def _samples(counter: Table, begin_ns: int, end_ns: int | None) -> tuple[Mask, M
     return inside | (before & last), inside
 
 
-def _keep_operators(host: Table, keep: Mask) -> None:
+def _keep_operators(host: Columns, keep: Mask) -> None:
     """Keep, too, the operators that tell what the kept calls were made for."""
     calls = np.flatnonzero(keep & (host["kind"] == _API))
     owners = host["op"][calls]

@@ -190,6 +190,16 @@ def test_ranks_exported_one_by_one_come_back_as_one_profile(traces: Path, tmp_pa
     assert figures(Profile.open(import_traces(files, tmp_path / "twice"))) == figures(profile)
 
 
+def test_all_ranks_in_one_file_share_no_link(traces: Path, tmp_path: Path) -> None:
+    profile = Profile.open(
+        import_traces(sorted((traces / "kineto" / "param_dlrm_8rank").glob("*.gz")), tmp_path / "once")
+    )
+    again = Profile.open(import_traces([write_chrome(profile, tmp_path / "all.json")], tmp_path / "twice"))
+    old, new = report.build(profile), report.build(again)
+    for key in ("kernels", "memory_ops", "syncs", "latency", "activities"):
+        assert new[key] == old[key]
+
+
 def test_a_synthetic_profile_of_several_processes_is_one_file_of_distinct_tracks(tmp_path: Path) -> None:
     profile = Profile.open(synthesize(tmp_path / "whole", 2, 2, 2, None, 3))
     events = events_of(write_chrome(profile, tmp_path / "all.json.gz"))
