@@ -32,12 +32,23 @@ _FLOATS = msgspec.json.Decoder(list[float])
 
 @dataclass
 class Leftover:
-    """The values of one key that no column took: `rows` are positions in the events; each has an integer or a text."""
+    """The values of one key that no column took: `rows` are positions in the events; each has an integer or a text.
 
-    key: str
+    Of keys that are too many for columns of their own there are several: then `key` has one for each row.
+    """
+
+    key: str | pa.DictionaryArray
     rows: I64
     integers: I64 | None
     texts: pa.LargeStringArray | None
+
+    def keys(self) -> pa.Array:
+        """The key of each row: a dictionary of them where there are several."""
+        return pa.repeat(pa.scalar(self.key, pa.string()), len(self.rows)) if isinstance(self.key, str) else self.key
+
+    def key_of(self, mask: Mask) -> str | pa.DictionaryArray:
+        """What stands as `key` for some of the rows."""
+        return self.key if isinstance(self.key, str) else self.key.filter(pa.array(mask))
 
 
 @dataclass
@@ -55,9 +66,13 @@ class _Texts:
 class Arguments:
     """The arguments of `count` events. What is taken into a column is no longer among the leftovers."""
 
-    def __init__(self, count: int, columns: dict[str, _Integers | _Texts]) -> None:
+    def __init__(
+        self, count: int, columns: dict[str, _Integers | _Texts], rare: dict[str, list[tuple[int, Any]]] | None = None
+    ) -> None:
+        """`rare`: position and text of the values of keys that have no column yet."""
         self._count = count
         self._columns = columns
+        self._rare = rare or {}
 
     def __len__(self) -> int:
         return self._count
@@ -88,7 +103,7 @@ class Arguments:
     def take_floats(self, key: str) -> NDArray[np.float64]:
         """The finite numbers of a key; NaN where there is none."""
         taken = np.full(self._count, np.nan)
-        column = self._columns.get(key)
+        column = self._column(key)
         if isinstance(column, _Integers):
             taken[column.left] = column.values[column.left]
             column.left[:] = False
@@ -106,7 +121,7 @@ class Arguments:
         `parse` is asked once for each distinct text.
         """
         taken: list[Any] = [None] * self._count
-        column = self._columns.get(key)
+        column = self._column(key)
         if isinstance(column, _Integers):
             column = self._columns[key] = _Texts([b"%d" % value for value in column.values.tolist()], column.left)
         if column is not None:
@@ -131,10 +146,31 @@ class Arguments:
                 continue
             raws = column.raws if len(rows) == self._count else [column.raws[row] for row in rows.tolist()]
             yield from _texts_or_integers(key, rows, raws)
+        yield from self._rare_leftovers()
+
+    def _rare_leftovers(self) -> Iterable[Leftover]:
+        if not self._rare:
+            return
+        numbers = np.repeat(np.arange(len(self._rare), dtype=np.int32), [len(values) for values in self._rare.values()])
+        rows = np.array([row for values in self._rare.values() for row, _raw in values], dtype=np.int64)
+        raws = [raw for values in self._rare.values() for _row, raw in values]
+        # Numbered, so that the keys follow where texts and integers part.
+        for part in _texts_or_integers("", np.arange(len(rows), dtype=np.int64), raws):
+            keys = pa.DictionaryArray.from_arrays(pa.array(numbers[part.rows]), pa.array(list(self._rare), pa.string()))
+            yield Leftover(keys, rows[part.rows], part.integers, part.texts)
+
+    def _column(self, key: str) -> _Integers | _Texts | None:
+        """The column of a key, made where its values were among the rare ones."""
+        values = self._rare.pop(key, None)
+        if values is not None:
+            column = self._columns[key] = _Texts([_ABSENT] * self._count, np.zeros(self._count, dtype=np.bool_))
+            for row, raw in values:
+                column.raws[row], column.left[row] = raw, True
+        return self._columns.get(key)
 
     def _integers_of(self, key: str) -> tuple[I64, Mask]:
         """The integers of a key, also those in strings, and which events have one."""
-        column = self._columns.get(key)
+        column = self._column(key)
         if isinstance(column, _Integers):
             return column.values, column.left
         values = np.full(self._count, NONE, dtype=np.int64)
@@ -196,15 +232,12 @@ class ArgumentReader:
         return Arguments(count, columns)
 
     def _slowly(self, raws: Sequence[Raw]) -> Arguments:
-        columns: dict[str, _Integers | _Texts] = {}
+        """One row after the other. A key gets a column when it is asked for: there may be as many keys as rows."""
+        rare: dict[str, list[tuple[int, Any]]] = {}
         for index, row in enumerate(_rows_of(raws)):
             for key, value in row.items():
-                column = columns.get(key)
-                if column is None:
-                    column = columns[key] = _Texts([_ABSENT] * len(raws), np.zeros(len(raws), dtype=np.bool_))
-                assert isinstance(column, _Texts)
-                column.raws[index], column.left[index] = value, True
-        return Arguments(len(raws), columns)
+                rare.setdefault(key, []).append((index, value))
+        return Arguments(len(raws), {}, rare)
 
 
 def integer_of(text: bytes) -> int | None:

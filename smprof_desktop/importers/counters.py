@@ -75,7 +75,7 @@ class Counters:
         # A counter has no thread: where the memory was asked for stands among the arguments.
         for left in (*arguments.leftovers(), *_places(events)):
             has = owner[left.rows] != NONE
-            left.rows = left.rows[has]
+            left.key, left.rows = left.key_of(has), left.rows[has]
             left.integers = None if left.integers is None else left.integers[has]
             left.texts = None if left.texts is None else left.texts.filter(pa.array(has))
             write_leftovers(self._process, "counter", owner, [left])

@@ -210,7 +210,7 @@ def write_leftovers(process: ProcessWriter, table: str, ids: I64, leftovers: Ite
         for part in _writable(left):
             columns = {
                 "table": np.full(len(part.rows), code, dtype=np.uint8),
-                "key": pa.repeat(pa.scalar(part.key, pa.string()), len(part.rows)),
+                "key": part.keys(),
                 "id": ids[part.rows],
                 "integer": part.integers,
                 "text": part.texts,
@@ -224,8 +224,8 @@ def _writable(left: Leftover) -> Iterable[Leftover]:
         return (left,)
     none = left.integers == NONE
     texts = pa.repeat(pa.scalar(str(NONE), pa.large_string()), int(none.sum()))
-    as_text = Leftover(left.key, left.rows[none], None, texts)
-    rest = Leftover(left.key, left.rows[~none], left.integers[~none], None)
+    as_text = Leftover(left.key_of(none), left.rows[none], None, texts)
+    rest = Leftover(left.key_of(~none), left.rows[~none], left.integers[~none], None)
     return (as_text, rest) if len(rest.rows) else (as_text,)
 
 

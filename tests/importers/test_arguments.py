@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
+from smprof.profile.reader import Profile
+from smprof_desktop.importers import convert
 from smprof_desktop.importers.arguments import ArgumentReader, Arguments, Leftover
 
 _SCALARS = st.one_of(
@@ -38,9 +41,9 @@ def _left(arguments: Arguments) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = [{} for _ in range(len(arguments))]
     for left in arguments.leftovers():
         values = left.integers.tolist() if left.integers is not None else [json.loads(text) for text in texts_of(left)]
-        for row, value in zip(left.rows.tolist(), values, strict=True):
-            assert left.key not in rows[row]
-            rows[row][left.key] = value
+        for row, key, value in zip(left.rows.tolist(), left.keys().to_pylist(), values, strict=True):
+            assert key not in rows[row]
+            rows[row][key] = value
     return rows
 
 
@@ -80,7 +83,7 @@ def test_taken_and_left_are_all(rows: list[dict[str, Any] | None]) -> None:
 
 def test_exact_text_of_what_is_not_an_integer() -> None:
     arguments = ArgumentReader().read([Raw(b'{"x": 5.0, "y": 10159970886766084423, "z": "a\\u00e9", "w": [1,  2]}')])
-    assert {left.key: texts_of(left) for left in arguments.leftovers()} == {
+    assert {str(left.key): texts_of(left) for left in arguments.leftovers()} == {
         "x": ["5.0"],
         "y": ["10159970886766084423"],
         "z": ['"a\\u00e9"'],
@@ -104,3 +107,24 @@ def test_floats_and_parsed_lists() -> None:
 
 def test_args_that_are_no_object_are_kept() -> None:
     assert _left(ArgumentReader().read([Raw(b"[1, 2]"), Raw(b'{"a": 1}')])) == [{"args": [1, 2]}, {"a": 1}]
+
+
+def test_as_many_keys_as_rows(tmp_path: Path) -> None:
+    """Each key in a column of its own would be a square of them."""
+    count = 20_000
+    raws = [Raw(b'{"k%d": %d, "correlation": %d}' % (row, row, row + 1)) for row in range(count)]
+    raws[7] = Raw(b'{"k7": "text", "correlation": "8"}')
+    arguments = ArgumentReader().read(raws)
+    assert arguments.take_integers("correlation").tolist() == list(range(1, count + 1))
+    left = _left(arguments)
+    assert left == [{f"k{row}": "text" if row == 7 else row} for row in range(count)]
+    trace = [{"ph": "X", "cat": "cpu_op", "name": "n", "pid": 1, "tid": 1, "ts": row, "dur": 1} for row in range(300)]
+    for row, event in enumerate(trace):
+        event["args"] = {f"k{row}": row, "Ev Idx": row, "External id": row + 1}
+    (tmp_path / "t.json").write_text(json.dumps(trace))
+    convert.import_file(tmp_path / "t.json", tmp_path / "out")
+    [process] = Profile.open(tmp_path / "out").processes
+    assert [process.args_of("host", row) for row in range(300)] == [
+        {f"k{row}": row, "Ev Idx": row} for row in range(300)
+    ]
+    assert process.table("host")["external_id"].tolist() == list(range(1, 301))
