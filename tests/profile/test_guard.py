@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+import time
 import zlib
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
@@ -37,6 +39,11 @@ def serve_and_die(pipe: Connection) -> None:
     monkeypatch.setattr(guard_module, "open_parquet", deadly)
     monkeypatch.setattr(contents, "open_parquet", deadly)
     guard_module.serve_requests(pipe)
+
+
+def serve_slowly(pipe: Connection) -> None:
+    """The child, but for its pace."""
+    time.sleep(60)
 
 
 @pytest.fixture
@@ -91,7 +98,8 @@ def test_a_merged_file_that_stops_the_reader_costs_its_table_only(tmp_path: Path
     opened = Profile.open(folder, deadly_guard)
     assert len(opened.processes[0].table("host")) == 500
     assert opened.processes[0].names.text(0) == "(name lost)"
-    assert {loss.kind for loss in opened.losses} == {"damaged_segment"}
+    assert opened.processes[0].table("host")["name_id"].tolist() == [-1] * 500
+    assert {(loss.kind, loss.count) for loss in opened.losses} == {("damaged_segment", 1), ("missing_names", 500)}
 
 
 def test_copies_go_with_the_guard(tmp_path: Path, guard: Guard) -> None:
@@ -118,6 +126,25 @@ def test_rows_that_a_small_file_cannot_hold_are_refused(tmp_path: Path, guard: G
     opened = Profile.open(tmp_path / "p", guard)
     assert len(opened.processes[0].table("counter")) == 0
     assert [(loss.kind, loss.count) for loss in opened.losses] == [("damaged_segment", rows)]
+
+
+def test_closing_does_not_wait_for_an_answer(tmp_path: Path) -> None:
+    folder = write(tmp_path / "p")
+    path = next(folder.rglob("host-*.parquet"))
+    slow = Guard(serve_slowly)
+
+    def ask() -> None:
+        with pytest.raises(ProfileError, match="stops the reader"):
+            slow.check(path, ())
+
+    asked = threading.Thread(target=ask)
+    asked.start()
+    while slow._held.child is None or not slow._held.child.is_alive():
+        time.sleep(0.01)
+    begin = time.monotonic()
+    slow.close()
+    assert time.monotonic() - begin < 5
+    asked.join()
 
 
 def test_a_guard_that_cannot_answer_says_so_in_a_sentence(tmp_path: Path, deadly_guard: Guard) -> None:

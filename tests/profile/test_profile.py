@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smprof.profile import storage
-from smprof.profile.manifest import Host, Manifest, Process, ProfileError
+from smprof.profile.manifest import Clock, Host, Manifest, Process, ProfileError
 from smprof.profile.merge import merge_process
 from smprof.profile.reader import Profile
 from smprof.profile.schema import LOST_NAME, NONE, TABLES
@@ -258,6 +260,7 @@ def test_damaged_files_are_not_merged(segments: Path) -> None:
         ('{"version": 1, "processes": {}}', "is not a list"),
         ('{"version": 1, "processes": [{"host": "a", "process": "0", "folder": "../x"}]}', "is not allowed"),
         ('{"version": 1, "processes": [{"host": "a", "process": "0", "folder": "/etc"}]}', "is not allowed"),
+        ('{"version": 1, "processes": [{"host": "a", "process": "0", "folder": "a/./0"}]}', "is not allowed"),
         ('{"version": 1, "processes": [{"host": 5, "process": "0", "folder": "a"}]}', "wrong type"),
         ('{"version": 1, "losses": [{"kind": "made up", "count": 1}]}', "no such kind of loss"),
         ('{"version": 1, "x": ' + "[" * 100_000 + "}", "is not JSON"),
@@ -302,19 +305,134 @@ def test_the_writer_refuses_what_the_schema_does_not_hold(
 
 def test_hosts_and_processes_of_any_name_get_folders_of_their_own(tmp_path: Path) -> None:
     writer = ProfileWriter(tmp_path / "p", Manifest())
-    names = [("../..", "/"), ("..\\..", "con"), ("ALGO", "0"), ("algo", "0"), ("é" * 300, "x" * 300), ("", "")]
+    names = [
+        ("../..", "/"),
+        ("..\\..", "con"),
+        ("ALGO", "0"),
+        ("algo", "0"),
+        ("é" * 300, "x" * 300),
+        ("", ""),
+        ("CON", "aux"),
+    ]
     folders = [writer.process(Process(host, name)).info.folder for host, name in names]
     assert len({folder.lower() for folder in folders}) == len(names)
+    assert folders[-1] == "CON-/aux-"
     writer.finish()
     assert [p.info.host for p in Profile.open(tmp_path / "p").processes] == [host for host, _ in names]
     assert all(path.resolve().is_relative_to(tmp_path.resolve()) for path in tmp_path.rglob("*"))
 
 
+def with_clock(folder: Path, clock: Clock, **process: Any) -> Path:
+    document = json.loads((folder / "manifest.json").read_text())
+    document["clock"] = asdict(clock)
+    document["processes"][0].update(process)
+    (folder / "manifest.json").write_text(json.dumps(document))
+    return folder
+
+
 def test_two_profiles_become_one(merged: Path, segments: Path) -> None:
+    for folder in (merged, segments):
+        with_clock(folder, Clock("unix"))
     both = Profile.combine([Profile.open(merged), Profile.open(segments)])
     assert [(p.info.host, p.info.process) for p in both.processes] == [("algo-1", "0"), ("algo-1", "0-2")]
     assert [(loss.kind, loss.count) for loss in both.losses] == [("duplicate_process", 1)]
     assert (both.begin_ns, both.end_ns) == (0, Profile.open(merged).end_ns)
+
+
+@pytest.mark.parametrize("merge", [True, False])
+def test_profiles_of_different_clocks_are_aligned(tmp_path: Path, merge: bool) -> None:
+    one = with_clock(write(tmp_path / "one", merge), Clock("relative", 1_000_000))
+    two = with_clock(write(tmp_path / "two", merge), Clock("unix"), windows_ns=[[0, 9]], process="1")
+    alone, both = Profile.open(two), Profile.combine([Profile.open(one), Profile.open(two)])
+    moved, still = both.processes[1], alone.processes[0]
+    assert both.processes[0].table("device")["start_ns"].min() == 50
+    for table, column in (("device", "start_ns"), ("host", "start_ns"), ("lane_rows", "begin_ns")):
+        assert (moved.table(table)[column] == still.table(table)[column] - 1_000_000).all()
+    assert (moved.table("device").part("start_ns", 5, 7) == still.table("device")["start_ns"][5:7] - 1_000_000).all()
+    assert moved.info.windows_ns == [[-1_000_000, -999_991]]
+    assert both.begin_ns == alone.begin_ns - 1_000_000
+    ladder, lanes = moved.table("ladder"), moved.table("lane_rows")
+    assert len(ladder) == len(still.table("ladder")) or len(ladder) > 0
+    row = int(ladder["lane_row"][0])
+    step = ladder["level"] == ladder["level"][0]
+    assert int(ladder["busy_ns"][step & (ladder["lane_row"] == row)].sum()) == int(lanes["busy_ns"][row])
+
+
+def test_profiles_of_unknown_clocks_are_not_shown_as_one(merged: Path, segments: Path) -> None:
+    with_clock(merged, Clock("unix"))
+    with pytest.raises(ProfileError, match="do not say from which moment"):
+        Profile.combine([Profile.open(merged), Profile.open(segments)])
+
+
+def test_a_gpu_seen_again_in_another_profile_is_one_of_the_next_host(merged: Path, segments: Path) -> None:
+    device = [{"index": 0, "used": True}]
+    with_clock(merged, Clock("unix"), devices=device)
+    with_clock(segments, Clock("unix"), devices=device, process="1")
+    both = Profile.combine([Profile.open(merged), Profile.open(segments)])
+    assert [(p.info.host, p.info.process) for p in both.processes] == [("algo-1", "0"), ("algo-2", "1")]
+    assert [host.name for host in both.manifest.hosts] == ["algo-1", "algo-2"]
+
+
+def test_reading_keeps_no_file_open(merged: Path) -> None:
+    opened = Profile.open(merged)
+    before = len(list(Path("/proc/self/fd").iterdir())) if Path("/proc/self/fd").exists() else 0
+    for table, columns in TABLES.items():
+        for column in columns:
+            opened.processes[0].table(table)._get(column.name)
+    assert (len(list(Path("/proc/self/fd").iterdir())) if before else 0) <= before
+
+
+def rewrite(folder: Path, table: str, change: Callable[[dict[str, Any]], None]) -> None:
+    """Write a merged table anew, with a journal line that fits."""
+    place = folder / "algo-1" / "0"
+    opened = Profile.open(folder).processes[0].table(table)
+    columns = {column.name: opened._get(column.name) for column in TABLES[table]}
+    columns = {name: values.copy() if isinstance(values, np.ndarray) else values for name, values in columns.items()}
+    change(columns)
+    journal = place / "journal.jsonl"
+    lines = [storage.parse_journal_line(text) for text in journal.read_text().splitlines()]
+    name = next(line.file for line in lines if line is not None and line.table == table)
+    fresh = storage.write_table(place, name, columns)
+    storage.replace_journal(
+        place, [fresh if line is not None and line.table == table else line for line in lines if line]
+    )
+
+
+def test_links_and_durations_that_cannot_be_true_are_harmless_and_counted(merged: Path) -> None:
+    def spoil(columns: dict[str, Any]) -> None:
+        columns["launch"][:3] = 10**9
+        columns["duration_ns"][5] = -7
+        columns["shape_id"][9] = 10**6
+
+    rewrite(merged, "device", spoil)
+    opened = Profile.open(merged)
+    device = opened.processes[0].table("device")
+    assert device["launch"][:3].tolist() == [NONE] * 3
+    assert int(device["duration_ns"][5]) == 0
+    assert int(device["shape_id"][9]) == NONE
+    expected = {("damaged_segment", 3), ("damaged_segment", 1), ("missing_names", 1)}
+    assert {(loss.kind, loss.count) for loss in opened.losses} == expected
+    opened.processes[0].forget()
+    assert int(device["duration_ns"][5]) == 0
+    assert len(opened.losses) == 3
+
+
+def test_slices_out_of_order_are_refused(merged: Path) -> None:
+    def swap(columns: dict[str, Any]) -> None:
+        columns["start_ns"][[10, 11]] = columns["start_ns"][[11, 10]]
+
+    rewrite(merged, "host", swap)
+    with pytest.raises(ProfileError, match="not in the order"):
+        Profile.open(merged).processes[0].table("host")["start_ns"]
+
+
+def test_a_shortage_of_files_is_not_taken_for_damage(merged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_left(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr("smprof.profile.reader.open_parquet", none_left)
+    with pytest.raises(ProfileError, match="Too many open files; close other programs"):
+        Profile.open(merged).processes[0].table("host")
 
 
 def test_the_sample_of_version_1_opens(tmp_path: Path) -> None:

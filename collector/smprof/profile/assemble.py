@@ -60,7 +60,7 @@ def assemble(raw: Mapping[str, Columns]) -> dict[str, Columns]:
         tables[name] = _dense(name, cols.take(tables[name], order[name]))
     tables["device"]["launch"] = launches_of(tables["device"]["correlation"], tables["host"])
     tables["args"] = _follow(tables["args"], new_ids)
-    tables["lane_rows"], tables["ladder"] = _lanes_of(tables)
+    tables["lane_rows"], tables["ladder"] = lanes_of(tables)
     return tables
 
 
@@ -178,7 +178,7 @@ def _operators(host: Columns, order: I64, depth: NDArray[np.int32], parent: I64,
             & (external > 0)
             & (host["thread"][named] == host["thread"][api])
             & (host["start_ns"][named] <= host["start_ns"][api])
-            & (host["start_ns"][api] - host["start_ns"][named] <= host["duration_ns"][named])
+            & (host["start_ns"][api] - host["start_ns"][named] < np.maximum(host["duration_ns"][named], 1))
         )
         innermost = np.where(encloses, named, innermost)
     result[api] = innermost
@@ -236,7 +236,7 @@ def _renumbered(ids: I64, old: I64, new: I64) -> I64:
     return np.where(old[order][at] == ids, new[order][at], NONE)
 
 
-def _lanes_of(tables: Mapping[str, Columns]) -> tuple[Columns, Columns]:
+def lanes_of(tables: Mapping[str, Any]) -> tuple[Columns, Columns]:
     """`lane_rows` and `ladder` of merged slice tables."""
     rows: list[dict[str, Any]] = []
     steps: list[tuple[int, Any, int]] = []
@@ -257,7 +257,7 @@ def _lanes_of(tables: Mapping[str, Columns]) -> tuple[Columns, Columns]:
         )
     if not steps:
         return lane_rows, cols.empty("ladder")
-    longest = [(tables[rows[row]["table"]], s.longest + begin) for row, s, begin in steps]
+    longest = [(str(rows[row]["table"]), s.longest + begin) for row, s, begin in steps]
     ladder: Columns = {
         "lane_row": np.concatenate([np.full(len(s), row, np.int32) for row, s, _ in steps]),
         "level": np.concatenate([np.full(len(s), s.level, np.int8) for _, s, _ in steps]),
@@ -265,21 +265,21 @@ def _lanes_of(tables: Mapping[str, Columns]) -> tuple[Columns, Columns]:
         "busy_ns": np.concatenate([s.busy_ns for _, s, _ in steps]),
         "longest": np.concatenate([at for _, at in longest]),
         "slices": np.concatenate([s.slices for _, s, _ in steps]),
-        "start_ns": np.concatenate([table["start_ns"][at] for table, at in longest]),
-        "duration_ns": np.concatenate([table["duration_ns"][at] for table, at in longest]),
-        "name_id": np.concatenate([_names_of(table, at, tables["shapes"]) for table, at in longest]),
+        "start_ns": np.concatenate([tables[name]["start_ns"][at] for name, at in longest]),
+        "duration_ns": np.concatenate([tables[name]["duration_ns"][at] for name, at in longest]),
+        "name_id": np.concatenate([_names_of(tables, name, at) for name, at in longest]),
     }
     return lane_rows, ladder
 
 
-def _names_of(table: Columns, at: I64, shapes: Columns) -> NDArray[np.int32]:
-    """The names of slices, through their launch shapes where they have one."""
-    if "name_id" in table:
-        names: NDArray[np.int32] = table["name_id"][at]
+def _names_of(tables: Mapping[str, Any], name: str, at: I64) -> NDArray[np.int32]:
+    """The names of slices of one table, through their launch shapes where they have one."""
+    if name != "device":
+        names: NDArray[np.int32] = tables[name]["name_id"][at]
         return names
-    shape_ids = table["shape_id"][at]
+    shape_ids = tables[name]["shape_id"][at]
     # One row more for ids whose shape is gone.
-    name_ids = np.append(shapes["name_id"], np.int32(NONE))
+    name_ids = np.append(tables["shapes"]["name_id"], np.int32(NONE))
     lost = (shape_ids < 0) | (shape_ids >= len(name_ids) - 1)
     found: NDArray[np.int32] = name_ids[np.where(lost, len(name_ids) - 1, shape_ids)]
     return found

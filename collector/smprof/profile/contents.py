@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -113,8 +114,16 @@ def intact_row_groups(folder: Path, named: storage.TableFile, line: storage.Jour
     return [index for index, intact in enumerate(good[:-1]) if intact] if good and good[-1] else []
 
 
-def open_parquet(folder: Path, named: storage.TableFile) -> pq.ParquetFile:
-    """The file, with page checksums verified on reading.
+def refuse_shortage(error: BaseException) -> None:
+    """Raise ProfileError where an error says that the machine, not the file, is at fault: that is no damage."""
+    if isinstance(error, MemoryError | pa.ArrowMemoryError):
+        raise ProfileError("There is not enough memory to read the profile; close other programs.") from None
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+        raise ProfileError(f"The profile cannot be read: {error.strerror}; close other programs.") from None
+
+
+def open_parquet(folder: Path, named: storage.TableFile, metadata: Any = None) -> pq.ParquetFile:
+    """The file, with page checksums verified on reading; `metadata` spares reading the footer again.
 
     Raises pyarrow's errors, OSError, KeyError, and ValueError where it claims more rows than its bytes can hold.
     """
@@ -122,6 +131,7 @@ def open_parquet(folder: Path, named: storage.TableFile) -> pq.ParquetFile:
     path = folder / named.name
     file = pq.ParquetFile(
         path,
+        metadata=metadata,
         read_dictionary=choices,
         page_checksum_verification=True,
         thrift_string_size_limit=64 << 20,
@@ -228,17 +238,19 @@ def _salvage_file(
         return expected, why
     got = 0
     try:
-        file = open_parquet(folder, named)
-        expected = expected or file.metadata.num_rows
-        for group in range(file.num_row_groups) if intact is None else intact:
-            try:
-                rows = _read_group(file, named.table, group, version)
-            except (pa.ArrowException, ValueError, OSError, KeyError) as error:
-                why = why or one_line(error)
-                continue
-            got += cols.length_of(rows)
-            parts.append(rows)
+        with open_parquet(folder, named) as file:
+            expected = expected or file.metadata.num_rows
+            for group in range(file.num_row_groups) if intact is None else intact:
+                try:
+                    rows = _read_group(file, named.table, group, version)
+                except (pa.ArrowException, ValueError, OSError, KeyError) as error:
+                    refuse_shortage(error)
+                    why = why or one_line(error)
+                    continue
+                got += cols.length_of(rows)
+                parts.append(rows)
     except (pa.ArrowException, ValueError, OSError, KeyError) as error:
+        refuse_shortage(error)
         why = why or one_line(error)
     return expected - got, why if got < expected or why else None
 

@@ -12,6 +12,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
@@ -45,9 +46,12 @@ class Guard:
         # A guard that nobody holds any more takes its child and its copies along.
         self._finalizer = weakref.finalize(self, self._held.release)
 
-    def check(self, path: Path, columns: Sequence[str]) -> str | None:
-        """Why these columns of a table file cannot be read, or None where they can."""
-        answer = self._ask({"do": "check", "path": str(path), "columns": list(columns)}, path.stat().st_size)
+    def check(self, path: Path, columns: Sequence[str], groups: Sequence[int] | None = None) -> str | None:
+        """Why these columns (none named: all) of a file, or of some of its row groups, cannot be read, or None."""
+        request: dict[str, Any] = {"do": "check", "path": str(path), "columns": list(columns)}
+        if groups is not None:
+            request["groups"] = list(groups)
+        answer = self._ask(request, path.stat().st_size)
         why: str | None = answer["why"]
         return why
 
@@ -75,7 +79,12 @@ class Guard:
         raise ProfileError(f"{folder} cannot be read: reading it stops the reader; load the profile again.")
 
     def close(self) -> None:
-        """Stop the child and remove the copies it made. The guard can be used again."""
+        """Stop the child at once, also while it answers, and remove the copies it made. It can be used again."""
+        child = self._held.child
+        if child is not None:
+            # Whoever waits for an answer sees the pipe close, and lets go of the lock.
+            with suppress(ValueError):
+                child.kill()
         with self._lock:
             self._held.release()
 
@@ -165,14 +174,17 @@ def _limit_memory() -> None:
         return
     _, most = resource.getrlimit(resource.RLIMIT_AS)
     limit = MAX_CHILD_BYTES if most == resource.RLIM_INFINITY else min(MAX_CHILD_BYTES, most)
-    resource.setrlimit(resource.RLIMIT_AS, (limit, most))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    # A system may refuse less than a process has already: the limit is a help, not a promise.
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (limit, most))
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
     try:
         if request["do"] == "check":
-            _read(Path(request["path"]), request["columns"])
+            _read(Path(request["path"]), request["columns"], request.get("groups"))
             return {"why": None}
         tables, losses, covered = salvage(Path(request["folder"]), request["version"], frozenset(request["skip"]))
         write_merged(Path(request["out"]), assemble(tables), covered)
@@ -183,7 +195,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         return {"why": one_line(error)}
 
 
-def _read(path: Path, columns: Sequence[str]) -> None:
+def _read(path: Path, columns: Sequence[str], groups: Sequence[int] | None) -> None:
     named = parse_file_name(path.name)
     if named is None:
         raise ValueError("not a table file")
@@ -194,4 +206,4 @@ def _read(path: Path, columns: Sequence[str]) -> None:
                 wanted = column(named.table, name)
             except KeyError:
                 continue
-            read_column(file, wanted)
+            read_column(file, wanted, groups)

@@ -140,6 +140,19 @@ def write_atomically(path: Path, content: bytes) -> None:
         stream.flush()
         os.fsync(stream.fileno())
     os.replace(partial, path)
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """See a rename to the disk, where the system can: a journal line must not survive what it names."""
+    flag = getattr(os, "O_DIRECTORY", None)
+    if flag is None:
+        return
+    descriptor = os.open(folder, os.O_RDONLY | flag)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 T = TypeVar("T")
@@ -186,7 +199,11 @@ def parse_manifest(document: Any) -> Manifest:
     manifest: Manifest = _build(Manifest, document, "manifest")
     seen: set[str] = set()
     for process in manifest.processes:
-        if not _FOLDER.fullmatch(process.folder) or ".." in process.folder.split("/") or process.folder in seen:
+        if (
+            not _FOLDER.fullmatch(process.folder)
+            or {".", ".."} & set(process.folder.split("/"))
+            or process.folder in seen
+        ):
             raise ProfileError(
                 f"manifest.json is damaged: the folder {process.folder[:60]!r} of a process is not allowed; "
                 "load the profile again."

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from smprof.profile import columns as cols
-from smprof.profile.assemble import assemble
-from smprof.profile.contents import check_bytes, list_process, one_line, open_parquet, read_column, salvage
+from smprof.profile.assemble import assemble, lanes_of
+from smprof.profile.contents import (
+    check_bytes,
+    list_process,
+    one_line,
+    open_parquet,
+    read_column,
+    refuse_shortage,
+    salvage,
+)
 from smprof.profile.guard import Guard
+from smprof.profile.layout import group_bounds
 from smprof.profile.manifest import (
     MANIFEST_NAME,
     MAX_MANIFEST_BYTES,
+    Clock,
     Host,
     Loss,
     Manifest,
@@ -28,148 +38,37 @@ from smprof.profile.manifest import (
     ProfileError,
     parse_manifest,
 )
-from smprof.profile.schema import LANE_KEYS, LOST_NAME, NONE, SLICE_TABLES, TABLES, VERSION, Column, column
+from smprof.profile.schema import LANE_KEYS, NONE, SLICE_TABLES, TABLES, VERSION, Column, column
+from smprof.profile.storage import TableFile
+from smprof.profile.table import Names, Table
 from smprof.profile.upgrade import upgrade_document, version_of
 
-
-class Names:
-    """The names of one process, by id. An id that is not among them reads as "(name lost)"."""
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
-        self._texts: list[str] | None = None
-
-    def __len__(self) -> int:
-        return len(self._table)
-
-    @property
-    def texts(self) -> list[str]:
-        """All names; position = id."""
-        if self._texts is None:
-            self._texts = self._table.arrow("name").to_pylist()
-        return self._texts
-
-    def text(self, name_id: int) -> str:
-        """The name of that id, as readable text."""
-        return self.texts[name_id] if 0 <= name_id < len(self) else LOST_NAME
-
-    def raw(self, name_id: int) -> bytes:
-        """The name's bytes exactly as recorded."""
-        if not 0 <= name_id < len(self):
-            return b""
-        kept = self._table.arrow("raw")[name_id].as_py()
-        return kept if kept is not None else self.text(name_id).encode()
-
-    def id_of(self, text: str) -> int:
-        """The id of exactly that name, NONE where there is none."""
-        try:
-            return self.texts.index(text)
-        except ValueError:
-            return NONE
-
-
-class Table:
-    """One table of one process: columns are read when first asked for, and kept. Safe to read from several threads."""
-
-    def __init__(
-        self,
-        name: str,
-        rows: int,
-        load: Callable[[Column], Any],
-        load_piece: Callable[[Column, int], Any] | None = None,
-        piece_ends: Sequence[int] = (),
-    ) -> None:
-        """`load_piece` reads one of the pieces whose ends are `piece_ends`, where less than a column can be read."""
-        self.name = name
-        self._rows = rows
-        self._load = load
-        self._load_piece = load_piece
-        self._piece_ends = np.array(piece_ends, np.int64)
-        self._pieces: dict[tuple[str, int], NDArray[Any]] = {}
-        self._columns: dict[str, Any] = {}
-        self._lock = threading.Lock()
-
-    def __len__(self) -> int:
-        return self._rows
-
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        """A column as a read-only numpy array; absent integers are NONE, enumerations positions in the choices."""
-        values = self._get(name)
-        if not isinstance(values, np.ndarray):
-            raise TypeError(f"{self.name}.{name} is text: use arrow() or texts()")
-        return values
-
-    def part(self, name: str, begin: int, end: int) -> NDArray[Any]:
-        """Rows [begin, end) of a column; reads no more than the row groups they stand in."""
-        begin, end = max(begin, 0), min(end, self._rows)
-        first = int(np.searchsorted(self._piece_ends, begin, "right"))
-        last = int(np.searchsorted(self._piece_ends, end, "left"))
-        if name in self._columns or self._load_piece is None or 2 * (last - first + 1) > len(self._piece_ends):
-            return self[name][begin:end]
-        if end <= begin:
-            return np.zeros(0, cols.dtype_of(column(self.name, name)))
-        origin = int(self._piece_ends[first - 1]) if first else 0
-        pieces = [self._piece(name, index) for index in range(first, last + 1)]
-        return (pieces[0] if len(pieces) == 1 else np.concatenate(pieces))[begin - origin : end - origin]
-
-    def at(self, name: str, rows: NDArray[np.int64]) -> NDArray[Any]:
-        """The values of a column at some rows; reads no more than the row groups they stand in."""
-        if name in self._columns or self._load_piece is None or len(rows) == 0:
-            return self[name][rows]
-        owners = np.searchsorted(self._piece_ends, rows, "right")
-        touched = np.unique(owners)
-        if 2 * len(touched) > len(self._piece_ends):
-            return self[name][rows]
-        values = np.empty(len(rows), cols.dtype_of(column(self.name, name)))
-        for index in touched.tolist():
-            mine = np.flatnonzero(owners == index)
-            origin = int(self._piece_ends[index - 1]) if index else 0
-            values[mine] = self._piece(name, index)[rows[mine] - origin]
-        return values
-
-    def _piece(self, name: str, index: int) -> NDArray[Any]:
-        with self._lock:
-            found = self._pieces.get((name, index))
-            if found is None:
-                assert self._load_piece is not None
-                found = self._pieces[name, index] = self._load_piece(column(self.name, name), index)
-            return found
-
-    def arrow(self, name: str) -> Any:
-        """A text column as an Arrow array."""
-        return self._get(name)
-
-    def texts(self, name: str) -> list[str | None]:
-        """A text column as Python texts."""
-        values: list[str | None] = self._get(name).to_pylist()
-        return values
-
-    def _get(self, name: str) -> Any:
-        with self._lock:
-            if name not in self._columns:
-                wanted = column(self.name, name)
-                values = self._load(wanted) if self._rows else cols.normal(wanted, None, 0)
-                if isinstance(values, np.ndarray):
-                    values.flags.writeable = False
-                self._columns[name] = values
-                for key in [key for key in self._pieces if key[0] == name]:
-                    del self._pieces[key]
-            return self._columns[name]
+_TIMES = ("start_ns", "time_ns", "begin_ns", "end_ns")
+_POINTS_TO = {
+    ("", "name_id"): "names",
+    ("", "shape_id"): "shapes",
+    ("device", "launch"): "host",
+    ("host", "op"): "host",
+}
+"""What the positions in a column point to; an empty table stands for every table."""
 
 
 class ProcessProfile:
-    """One process of a profile and its tables."""
+    """One process of a profile and its tables. Safe to read from several threads."""
 
     def __init__(self, folder: Path, info: Process, version: int, guard: Guard | None = None) -> None:
         self.folder = folder
         self.info = info
-        self._version = version
         self.guard = guard
+        self._version = version
         self._listing = list_process(folder)
         self.losses: list[Loss] = list(self._listing.losses)
-        self._files: dict[str, pq.ParquetFile] = {}
+        self._where = "/".join(folder.parts[-2:])
         self._tables: dict[str, Table] | None = None
         self._names: Names | None = None
+        self._shift_ns = 0
+        self._counted: set[str] = set()
+        self._arguments: list[tuple[int, str, int, int]] | None = None
         self._lock = threading.RLock()
 
     @property
@@ -189,29 +88,44 @@ class ProcessProfile:
     def args_of(self, table: str, row: int) -> dict[str, Any]:
         """The free-form arguments of one row, as JSON values; those that do not parse as their text."""
         args = self.table("args")
-        if len(args) == 0:
-            return {}
         code = column("args", "table").choices.index(table)
-        hits = np.flatnonzero((args["id"] == row) & (args["table"] == code))
         found: dict[str, Any] = {}
-        for hit in hits.tolist():
-            text = args.arrow("text")[hit].as_py()
-            if text is None:
-                value: Any = int(args["integer"][hit])
-            else:
-                try:
-                    value = json.loads(text)
-                except (ValueError, RecursionError):
-                    value = text
-            found[args.arrow("key")[hit].as_py()] = value
+        for owner, key, begin, end in self._argument_runs():
+            if owner != code:
+                continue
+            # Several values of one key stand side by side; the last one is the one that JSON readers keep.
+            at = begin + int(np.searchsorted(args["id"][begin:end], row, "right")) - 1
+            if at >= begin and int(args["id"][at]) == row:
+                found[key] = _value(args.arrow("text")[at].as_py(), int(args["integer"][at]))
         return found
 
-    def close(self) -> None:
-        """Let go of the files."""
+    def forget(self) -> None:
+        """Let go of all columns in memory; they are read again when asked for."""
         with self._lock:
-            for file in self._files.values():
-                file.close()
-            self._files.clear()
+            for table in (self._tables or {}).values():
+                table.forget()
+
+    def shift(self, shift_ns: int) -> None:
+        """Count time from another moment: `shift_ns` is added to every time. Before any table is read."""
+        if self._tables is not None:
+            raise ValueError("tables have been read already")
+        self._shift_ns += shift_ns
+        windows = [[begin + shift_ns, end + shift_ns] for begin, end in self.info.windows_ns]
+        self.info = replace(self.info, windows_ns=windows)
+
+    def _argument_runs(self) -> list[tuple[int, str, int, int]]:
+        """(table, key, begin, end) of each run of arguments: the table is sorted by table, key and id."""
+        if self._arguments is None:
+            args = self.table("args")
+            keys = args.arrow("key")
+            keys = keys if pa.types.is_dictionary(keys.type) else keys.dictionary_encode()
+            codes = keys.indices.to_numpy(zero_copy_only=False)
+            bounds = group_bounds(args["table"], codes).tolist() if len(args) else []
+            words = keys.dictionary.to_pylist()
+            self._arguments = [
+                (int(args["table"][begin]), words[codes[begin]], begin, end) for begin, end in pairwise(bounds)
+            ]
+        return self._arguments
 
     def _open_merged(self) -> dict[str, Table] | None:
         """Tables read lazily from merged files, or None where anything is damaged or not merged."""
@@ -226,26 +140,25 @@ class ProcessProfile:
                 continue
             line = listing.journal.get(files[0].name)
             try:
-                if check_bytes(self.folder, files[0], line) is not None or self._refused(files[0].name, ("id",)):
+                if check_bytes(self.folder, files[0], line) is not None:
                     return None
-                file = self._files[name] = open_parquet(self.folder, files[0])
-            except (pa.ArrowException, OSError, ValueError, KeyError, ProfileError):
+                if self.guard is not None and self.guard.check(self.folder / files[0].name, ("id",)):
+                    return None
+                with open_parquet(self.folder, files[0]) as file:
+                    metadata = file.metadata
+            except (pa.ArrowException, OSError, ValueError, KeyError, ProfileError) as error:
+                refuse_shortage(error)
                 return None
-            if line is not None and line.rows != file.metadata.num_rows:
+            if line is not None and line.rows != metadata.num_rows:
                 return None
-            tables[name] = self._lazy_table(name, file, files[0].name)
-        if any(len(tables[name]) for name in ("device", "host", "annotation")) and not len(tables["lane_rows"]):
+            tables[name] = self._lazy_table(files[0], metadata)
+        if any(len(tables[name]) for name in SLICE_TABLES) and not len(tables["lane_rows"]):
             return None
-        return tables
+        return self._shifted(tables)
 
-    def _refused(self, file_name: str, columns: Sequence[str]) -> str | None:
-        """Why the guard could not read these columns, or None."""
-        return None if self.guard is None else self.guard.check(self.folder / file_name, columns)
-
-    def _lazy_table(self, name: str, file: pq.ParquetFile, file_name: str) -> Table:
+    def _lazy_table(self, named: TableFile, metadata: Any) -> Table:
         """A table whose columns, and row groups of columns, are read when they are asked for."""
-        rows = file.metadata.num_rows
-        ends = np.cumsum([file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]).tolist()
+        name, rows, groups = named.table, metadata.num_rows, range(metadata.num_row_groups)
 
         def load(wanted: Column) -> Any:
             if wanted.name == "id" and name != "args":
@@ -254,23 +167,30 @@ class ProcessProfile:
                 repeated = self._from_lane_rows(name, wanted, rows)
                 if repeated is not None:
                     return repeated
-            return self._checked(wanted, self._read(name, file, file_name, wanted, range(file.num_row_groups)))
+            values = self._checked(name, wanted, self._read(named, metadata, wanted, groups), counted=True)
+            if wanted.name == "start_ns" and name in SLICE_TABLES:
+                self._check_order(name, values)
+            return values
 
         def load_piece(wanted: Column, group: int) -> Any:
-            return self._checked(wanted, self._read(name, file, file_name, wanted, (group,)), counted=False)
+            return self._checked(name, wanted, self._read(named, metadata, wanted, (group,)), counted=False)
 
+        ends = np.cumsum([metadata.row_group(group).num_rows for group in groups]).tolist()
         return Table(name, rows, load, load_piece if len(ends) > 1 else None, ends)
 
-    def _read(self, name: str, file: pq.ParquetFile, file_name: str, wanted: Column, groups: Sequence[int]) -> Any:
-        why = self._refused(file_name, (wanted.name,))
+    def _read(self, named: TableFile, metadata: Any, wanted: Column, groups: Sequence[int]) -> Any:
+        """A column, or some row groups of it, from its file, which is open only meanwhile."""
         try:
-            if why is not None:
-                raise ValueError(why)
-            with self._lock:
+            if self.guard is not None:
+                why = self.guard.check(self.folder / named.name, (wanted.name,), groups)
+                if why is not None:
+                    raise ValueError(why)
+            with open_parquet(self.folder, named, metadata) as file:
                 return read_column(file, wanted, groups)
         except (pa.ArrowException, OSError, ValueError) as error:
+            refuse_shortage(error)
             raise ProfileError(
-                f"{self.folder.name}/{name}: column {wanted.name} cannot be read ({one_line(error)}); "
+                f"{self._where}/{named.name}: column {wanted.name} cannot be read ({one_line(error)}); "
                 "load the profile again."
             ) from None
 
@@ -297,35 +217,71 @@ class ProcessProfile:
             values = lanes[stored][mine].astype(cols.dtype_of(wanted))
         return np.repeat(values, ends - begins)
 
-    def _checked(self, wanted: Column, values: Any, counted: bool = True) -> Any:
-        """Ids that name nothing become NONE, and are counted where the whole column is read."""
-        if wanted.name not in ("name_id", "shape_id"):
+    def _checked(self, name: str, wanted: Column, values: Any, counted: bool) -> Any:
+        """Values that cannot be true made harmless, and counted where the whole column is read; times shifted."""
+        target = _POINTS_TO.get((name, wanted.name)) or _POINTS_TO.get(("", wanted.name))
+        if target is not None:
+            wrong = (values >= len(self.table(target))) | (values < (NONE if wanted.nullable else 0))
+            kind = "missing_names" if target in ("names", "shapes") else "damaged_segment"
+            values = self._replaced(kind, values, wrong, NONE, f"{name}.{wanted.name}", counted)
+        elif wanted.name == "duration_ns":
+            wrong = values < 0
+            values = self._replaced("damaged_segment", values, wrong, 0, f"{name}.{wanted.name}", counted)
+        elif wanted.name in _TIMES and self._shift_ns:
+            values = values + np.int64(self._shift_ns)
+        return values
+
+    def _replaced(self, kind: str, values: Any, wrong: Any, by: int, what: str, counted: bool) -> Any:
+        if not wrong.any():
             return values
-        limit = len(self.table("names" if wanted.name == "name_id" else "shapes"))
-        wrong = (values < 0) | (values >= limit)
-        if wrong.any() and counted:
-            self.losses.append(Loss("missing_names", int(wrong.sum()), "/".join(self.folder.parts[-2:])))
-        return np.where(wrong, NONE, values).astype(values.dtype) if wrong.any() else values
+        if counted and what not in self._counted:
+            self._counted.add(what)
+            self.losses.append(Loss(kind, int(wrong.sum()), f"{self._where}: {what} out of range"))
+        return np.where(wrong, by, values).astype(values.dtype)
+
+    def _check_order(self, name: str, start_ns: Any) -> None:
+        """Raise ProfileError where starts do not ascend within lane rows: searches would silently miss slices."""
+        lanes = self.table("lane_rows")
+        falls = np.flatnonzero(start_ns[1:] < start_ns[:-1]) + 1
+        begins = lanes["begin_row"][lanes["table"] == SLICE_TABLES.index(name)]
+        if not np.isin(falls, begins).all():
+            raise ProfileError(f"{self._where}: {name} is not in the order that the format demands; load it again.")
 
     def _open_raw(self) -> dict[str, Table]:
         """Everything that can be read, assembled in memory, or by the guard in a copy."""
-        self.close()
         if self.guard is not None:
             copy, self.losses = self.guard.merged_copy(self.folder, self._version)
             inner = ProcessProfile(copy, self.info, VERSION)
-            self._files = inner._files
-            return {name: inner.table(name) for name in TABLES}
+            # Whatever is found missing in the copy was missing here.
+            inner.losses, inner._where = self.losses, self._where
+            return self._shifted({name: inner.table(name) for name in TABLES})
         raw, losses, _ = salvage(self.folder, self._version)
         self.losses = losses
-        merged = assemble(raw)
         tables: dict[str, Table] = {}
-        for name, columns in merged.items():
+        for name, columns in assemble(raw).items():
 
-            def load(wanted: Column, kept: Mapping[str, Any] = columns) -> Any:
-                return self._checked(wanted, kept[wanted.name])
+            def load(wanted: Column, table: str = name, kept: Mapping[str, Any] = columns) -> Any:
+                return self._checked(table, wanted, kept[wanted.name], counted=True)
 
             tables[name] = Table(name, cols.length_of(columns), load)
+        return self._shifted(tables)
+
+    def _shifted(self, tables: dict[str, Table]) -> dict[str, Table]:
+        """The tables with a ladder that fits shifted times: its bins are made anew from the slices."""
+        if self._shift_ns:
+            self._tables = tables
+            _, ladder = lanes_of(tables)
+            tables["ladder"] = Table("ladder", cols.length_of(ladder), lambda wanted: ladder[wanted.name])
         return tables
+
+
+def _value(text: str | None, integer: int) -> Any:
+    if text is None:
+        return integer
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 class Profile:
@@ -361,38 +317,49 @@ class Profile:
 
     @staticmethod
     def combine(profiles: Sequence[Profile], name: str = "") -> Profile:
-        """Several profiles as one. Raises ProfileError where their clocks cannot be compared."""
+        """Several profiles, just opened, as one; their times are those of the first one's clock.
+
+        A GPU that another profile's process used already on a host of the same `algo-1` kind is one of the next host.
+        Raises ProfileError where the clocks cannot be compared.
+        """
         if len(profiles) == 1:
             return profiles[0]
-        clocks = {(p.manifest.clock.kind, p.manifest.clock.unix_offset_ns) for p in profiles}
-        if len(clocks) > 1:
-            raise ProfileError(
-                "These profiles count time from different moments and cannot be shown as one; open them one by one."
-            )
+        offsets = [_unix_offset_ns(profile.manifest.clock) for profile in profiles]
         first = profiles[0].manifest
+        if None in offsets:
+            raise ProfileError(
+                "These profiles do not say from which moment they count time and cannot be shown as one; "
+                "open them one by one."
+            )
         manifest = replace(
             first,
             name=name or " + ".join(p.manifest.name for p in profiles[:3]) + (" + …" if len(profiles) > 3 else ""),
             synthetic=any(p.manifest.synthetic for p in profiles),
             complete=all(p.manifest.complete for p in profiles),
-            hosts=_unique_hosts(profiles),
+            hosts=[],
             processes=[],
             losses=[replace(loss) for p in profiles for loss in p.manifest.losses],
             sources=[source for p in profiles for source in p.manifest.sources],
         )
-        taken: set[tuple[str, str]] = set()
-        processes = []
-        for profile in profiles:
+        processes: list[ProcessProfile] = []
+        for profile, offset in zip(profiles, offsets, strict=True):
+            renamed = _free_hosts(profile, manifest)
+            hosts = {host.name: host for host in profile.manifest.hosts}
+            for old, new in renamed.items():
+                if new not in {host.name for host in manifest.hosts}:
+                    manifest.hosts.append(replace(hosts.get(old, Host(old)), name=new))
+            taken = {(process.host, process.process) for process in manifest.processes}
             for process in profile.processes:
-                info, number = process.info, 1
-                while (info.host, info.process) in taken:
+                host, number, text = renamed[process.info.host], 1, process.info.process
+                while (host, text) in taken:
                     number += 1
-                    info = replace(process.info, process=f"{process.info.process}-{number}")
+                    text = f"{process.info.process}-{number}"
                 if number > 1:
-                    manifest.lose("duplicate_process", 1, f"{info.host}, process {process.info.process}")
-                process.info = info
-                taken.add((info.host, info.process))
-                manifest.processes.append(info)
+                    manifest.lose("duplicate_process", 1, f"{host}, process {process.info.process}")
+                process.info = replace(process.info, host=host, process=text)
+                process.shift(int(offset or 0) - int(offsets[0] or 0))
+                taken.add((host, text))
+                manifest.processes.append(process.info)
                 processes.append(process)
         return Profile(manifest, processes)
 
@@ -412,9 +379,9 @@ class Profile:
         return self._bounds()[1]
 
     def close(self) -> None:
-        """Let go of the files, and of the guard."""
+        """Let go of the guard and of what it made, and of all columns."""
         for process in self.processes:
-            process.close()
+            process.forget()
             if process.guard is not None:
                 process.guard.close()
 
@@ -427,9 +394,21 @@ class Profile:
         return self._span
 
 
-def _unique_hosts(profiles: Sequence[Profile]) -> list[Host]:
-    hosts: dict[str, Host] = {}
-    for profile in profiles:
-        for host in profile.manifest.hosts:
-            hosts.setdefault(host.name, host)
-    return list(hosts.values())
+def _unix_offset_ns(clock: Clock) -> int | None:
+    """What to add to a time of the clock to get Unix time; None where that is not known."""
+    return 0 if clock.kind == "unix" else clock.unix_offset_ns
+
+
+def _free_hosts(profile: Profile, manifest: Manifest) -> dict[str, str]:
+    """What each host of a profile is called among those of `manifest`."""
+    used = {(p.host, d.index) for p in manifest.processes for d in p.devices if d.used}
+    names = {process.info.host for process in profile.processes}
+    result: dict[str, str] = {}
+    for name in sorted(names, key=lambda host: (len(host), host)):
+        mine = {d.index for p in profile.processes if p.info.host == name for d in p.info.devices if d.used}
+        match = re.fullmatch(r"(algo-)(\d+)", name)
+        new = name
+        while match and (any((new, device) in used for device in mine) or new in result.values()):
+            new = f"{match[1]}{int(new[len(match[1]) :]) + 1}"
+        result[name] = new
+    return result

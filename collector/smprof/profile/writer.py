@@ -93,15 +93,20 @@ class ProfileWriter:
 
 def free_folder(info: Process, taken: set[str]) -> str:
     """A folder name for a process: readable, safe on every file system, not taken."""
-    host = re.sub(r"[^A-Za-z0-9_-]+", "-", info.host)[:40].strip("-") or "host"
-    name = re.sub(r"[^A-Za-z0-9_-]+", "-", info.process)[:30].strip("-") or "process"
-    base = folder = f"{host}/{name}"
+    base = folder = f"{_safe(info.host, 'host')}/{_safe(info.process, 'process')}"
     number = 1
     lowered = {other.lower() for other in taken}
     while folder.lower() in lowered:
         number += 1
         folder = f"{base}-{number}"
     return folder
+
+
+def _safe(text: str, otherwise: str) -> str:
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", text)[:40].strip("-") or otherwise
+    # Windows keeps these names for devices, whatever the case.
+    reserved = re.fullmatch(r"con|prn|aux|nul|com\d|lpt\d", name, re.IGNORECASE)
+    return f"{name}-" if reserved else name
 
 
 class ProcessWriter:
@@ -136,6 +141,8 @@ class ProcessWriter:
                 text = text.decode()
             except UnicodeDecodeError:
                 self.lose("invalid_text", 1)
+        elif not _is_valid(text):
+            self.lose("invalid_text", 1)
         return self._names.setdefault(text, len(self._names))
 
     def name_ids(self, texts: Sequence[str | bytes]) -> NDArray[np.int32]:
@@ -261,6 +268,15 @@ class ProcessWriter:
         return storage.write_table(self.folder, f"{table}-{self._segments[table]:06}.parquet", rows)
 
 
+def _is_valid(text: str) -> bool:
+    """Whether a text has no lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _three(extent: Sequence[int] | None) -> tuple[int | None, int | None, int | None]:
     """Any extent as x, y, z; missing dimensions are 1, an absent extent is absent."""
     if extent is None or len(extent) == 0:
@@ -275,13 +291,11 @@ def name_rows(names: Sequence[str | bytes], begin: int) -> Columns:
     raw: list[bytes | None] = []
     for name in names:
         if isinstance(name, str):
-            try:
-                name.encode()
+            if _is_valid(name):
                 readable.append(name)
                 raw.append(None)
                 continue
-            except UnicodeEncodeError:
-                name = name.encode("utf-8", "surrogatepass")
+            name = name.encode("utf-8", "surrogatepass")
         readable.append(name.decode("utf-8", "replace"))
         raw.append(name)
     return {

@@ -1,0 +1,152 @@
+"""One table of one process, and its names: columns that are read when they are asked for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smprof.profile import columns as cols
+from smprof.profile.schema import LOST_NAME, NONE, Column, column
+
+
+class Names:
+    """The names of one process, by id. An id that is not among them reads as "(name lost)"."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._texts: list[str] | None = None
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    @property
+    def texts(self) -> list[str]:
+        """All names; position = id."""
+        if self._texts is None:
+            self._texts = self._table.arrow("name").to_pylist()
+        return self._texts
+
+    def text(self, name_id: int) -> str:
+        """The name of that id, as readable text."""
+        return self.texts[name_id] if 0 <= name_id < len(self) else LOST_NAME
+
+    def id_of(self, text: str) -> int:
+        """The id of exactly that name, NONE where there is none."""
+        try:
+            return self.texts.index(text)
+        except ValueError:
+            return NONE
+
+    def raw(self, name_id: int) -> bytes:
+        """The name's bytes exactly as recorded."""
+        if not 0 <= name_id < len(self):
+            return b""
+        kept = self._table.arrow("raw")[name_id].as_py()
+        return kept if kept is not None else self.text(name_id).encode()
+
+
+class Table:
+    """One table of one process: columns are read when first asked for, and kept. Safe to read from several threads."""
+
+    def __init__(
+        self,
+        name: str,
+        rows: int,
+        load: Callable[[Column], Any],
+        load_piece: Callable[[Column, int], Any] | None = None,
+        piece_ends: Sequence[int] = (),
+    ) -> None:
+        """`load_piece` reads one of the pieces whose ends are `piece_ends`, where less than a column can be read."""
+        self.name = name
+        self._rows = rows
+        self._load = load
+        self._load_piece = load_piece
+        self._piece_ends = np.array(piece_ends, np.int64)
+        self._pieces: dict[tuple[str, int], NDArray[Any]] = {}
+        self._columns: dict[str, Any] = {}
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """A column as a read-only numpy array; absent integers are NONE, enumerations positions in the choices."""
+        values = self._get(name)
+        if not isinstance(values, np.ndarray):
+            raise TypeError(f"{self.name}.{name} is text: use arrow() or texts()")
+        return values
+
+    def part(self, name: str, begin: int, end: int) -> NDArray[Any]:
+        """Rows [begin, end) of a column; reads no more than the row groups they stand in."""
+        begin, end = max(begin, 0), min(end, self._rows)
+        first = int(np.searchsorted(self._piece_ends, begin, "right"))
+        last = int(np.searchsorted(self._piece_ends, end, "left"))
+        if name in self._columns or self._load_piece is None or 2 * (last - first + 1) > len(self._piece_ends):
+            return self[name][begin:end]
+        if end <= begin:
+            return np.zeros(0, cols.dtype_of(column(self.name, name)))
+        origin = int(self._piece_ends[first - 1]) if first else 0
+        pieces = [self._piece(name, index) for index in range(first, last + 1)]
+        return (pieces[0] if len(pieces) == 1 else np.concatenate(pieces))[begin - origin : end - origin]
+
+    def at(self, name: str, rows: NDArray[np.int64]) -> NDArray[Any]:
+        """The values of a column at some rows; reads no more than the row groups they stand in."""
+        if name in self._columns or self._load_piece is None or len(rows) == 0:
+            return self[name][rows]
+        owners = np.searchsorted(self._piece_ends, rows, "right")
+        touched = np.unique(owners)
+        if 2 * len(touched) > len(self._piece_ends):
+            return self[name][rows]
+        values = np.empty(len(rows), cols.dtype_of(column(self.name, name)))
+        for index in touched.tolist():
+            mine = np.flatnonzero(owners == index)
+            origin = int(self._piece_ends[index - 1]) if index else 0
+            values[mine] = self._piece(name, index)[rows[mine] - origin]
+        return values
+
+    def _piece(self, name: str, index: int) -> NDArray[Any]:
+        with self._lock:
+            found = self._pieces.get((name, index))
+            if found is None:
+                assert self._load_piece is not None
+                found = self._pieces[name, index] = self._load_piece(column(self.name, name), index)
+            return found
+
+    def has_part(self, name: str, begin: int, end: int) -> bool:
+        """Whether rows [begin, end) of a column are in memory: `part` would not touch the disk."""
+        if name in self._columns or begin >= end:
+            return True
+        first = int(np.searchsorted(self._piece_ends, max(begin, 0), "right"))
+        last = int(np.searchsorted(self._piece_ends, min(end, self._rows), "left"))
+        return bool(len(self._piece_ends)) and all((name, index) in self._pieces for index in range(first, last + 1))
+
+    def forget(self) -> None:
+        """Let go of all columns; they are read again when asked for."""
+        with self._lock:
+            self._columns.clear()
+            self._pieces.clear()
+
+    def arrow(self, name: str) -> Any:
+        """A text column as an Arrow array."""
+        return self._get(name)
+
+    def texts(self, name: str) -> list[str | None]:
+        """A text column as Python texts."""
+        values: list[str | None] = self._get(name).to_pylist()
+        return values
+
+    def _get(self, name: str) -> Any:
+        with self._lock:
+            if name not in self._columns:
+                wanted = column(self.name, name)
+                values = self._load(wanted) if self._rows else cols.normal(wanted, None, 0)
+                if isinstance(values, np.ndarray):
+                    values.flags.writeable = False
+                self._columns[name] = values
+                for key in [key for key in self._pieces if key[0] == name]:
+                    del self._pieces[key]
+            return self._columns[name]
