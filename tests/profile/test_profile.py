@@ -25,7 +25,7 @@ from smprof.profile.merge import merge_process
 from smprof.profile.reader import Profile
 from smprof.profile.schema import LOST_NAME, NONE, TABLES
 from smprof.profile.upgrade import Step, upgrade_document, upgrade_table
-from smprof.profile.writer import ProfileWriter
+from smprof.profile.writer import SEGMENT_SECONDS, ProfileWriter
 
 SAMPLES = Path(__file__).parent / "samples"
 
@@ -144,6 +144,25 @@ def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
     files = sorted(path.relative_to(one) for path in one.rglob("*") if path.is_file())
     assert files == sorted(path.relative_to(two) for path in two.rglob("*") if path.is_file())
     assert all((one / name).read_bytes() == (two / name).read_bytes() for name in files)
+
+
+def test_a_recorder_closes_segments_by_age_and_nothing_else_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = iter(range(0, 10**6, 4))
+    monkeypatch.setattr("smprof.profile.writer.time.monotonic", lambda: float(next(now)))
+    row = {"name_id": [0], "time_ns": [1], "value": [1.0]}
+    found = {}
+    for seconds in (None, SEGMENT_SECONDS):
+        writer = ProfileWriter(tmp_path / str(seconds), Manifest(), segment_seconds=seconds)
+        process = writer.process(Process("h", "0"))
+        process.name_id("counter")
+        for _ in range(9):
+            process.append("counter", row)
+        found[seconds] = sorted(path.name for path in process.folder.glob("counter-*"))
+        writer.finish()
+        assert len(Profile.open(tmp_path / str(seconds)).processes[0].table("counter")) == 9
+    assert found == {None: [], SEGMENT_SECONDS: ["counter-000001.parquet", "counter-000002.parquet"]}
 
 
 @settings(max_examples=30, deadline=None)

@@ -26,6 +26,7 @@ from smprof.profile.schema import TABLES
 
 SEGMENT_ROWS = 250_000
 SEGMENT_SECONDS = 10.0
+"""The age at which a recorder closes a segment."""
 
 _WORKED_OUT = {
     "device": ("row", "launch"),
@@ -48,7 +49,8 @@ class ProfileWriter:
         folder: where the profile goes.
         manifest: written last, by `finish`; its processes are those that `process` adds.
         segment_rows: a segment closes at so many rows; None keeps everything in memory until `finish`.
-        segment_seconds: and at this age.
+        segment_seconds: and at this age. A recorder gives SEGMENT_SECONDS; what is made from a file must not depend on
+            the clock, and gives none.
     """
 
     def __init__(
@@ -56,7 +58,7 @@ class ProfileWriter:
         folder: Path,
         manifest: Manifest,
         segment_rows: int | None = SEGMENT_ROWS,
-        segment_seconds: float = SEGMENT_SECONDS,
+        segment_seconds: float | None = None,
     ) -> None:
         self.folder = Path(folder)
         self.manifest = manifest
@@ -113,7 +115,7 @@ class ProcessWriter:
     """Writes one process: names and launch shapes once, the rest in segments."""
 
     def __init__(
-        self, folder: Path, info: Process, manifest: Manifest, segment_rows: int | None, segment_seconds: float
+        self, folder: Path, info: Process, manifest: Manifest, segment_rows: int | None, segment_seconds: float | None
     ) -> None:
         self.info = info
         self.folder = folder
@@ -241,12 +243,14 @@ class ProcessWriter:
         write_merged(self.folder, assemble(raw), dict.fromkeys(TABLES, (1, 1)))
 
     def _flush_if_due(self) -> None:
-        if self._segment_rows is None:
-            return
-        now = time.monotonic()
-        if self._opened_at is None:
-            self._opened_at = now
-        if max(self._pending_rows.values()) >= self._segment_rows or now - self._opened_at >= self._segment_seconds:
+        if self._segment_seconds is not None:
+            now = time.monotonic()
+            if self._opened_at is None:
+                self._opened_at = now
+            if now - self._opened_at >= self._segment_seconds:
+                self.flush()
+                return
+        if self._segment_rows is not None and max(self._pending_rows.values()) >= self._segment_rows:
             self.flush()
 
     def _write_names(self) -> storage.JournalLine | None:
