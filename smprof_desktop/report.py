@@ -97,11 +97,17 @@ def build(
 
 
 def _limits(profile: Profile, begin_ns: int | None, end_ns: int | None) -> tuple[int | None, int | None]:
-    """The range with the limits dropped that cut nothing off, so that the whole profile reads as such."""
+    """The range without a limit that cuts no slice or window off, so that the whole profile reads as such.
+
+    A collector's windows are wider than its slices: a limit outside of all slices may still cut a window.
+    """
+    windows = [window for process in profile.processes for window in process.info.windows_ns]
     if begin_ns is not None:
-        begin_ns = None if begin_ns <= profile.begin_ns else min(begin_ns, _INT64_MAX)
+        first_ns = min([profile.begin_ns, *(begin for begin, _ in windows)])
+        begin_ns = None if begin_ns <= first_ns else min(begin_ns, _INT64_MAX)
     if end_ns is not None:
-        end_ns = None if end_ns >= profile.end_ns else max(end_ns, _INT64_MIN)
+        last_ns = max([profile.end_ns, *(end for _, end in windows)])
+        end_ns = None if end_ns >= last_ns else max(end_ns, _INT64_MIN)
     return begin_ns, end_ns
 
 
@@ -257,8 +263,8 @@ def _document(profile: Profile, found: list[_Figures], begin_ns: int | None, end
 
 
 def _profile_rows(profile: Profile, found: list[_Figures], begin_ns: int | None, end_ns: int | None) -> dict[str, Any]:
-    first_ns = profile.begin_ns if begin_ns is None else begin_ns
-    last_ns = profile.end_ns if end_ns is None else end_ns
+    first_ns = profile.begin_ns if begin_ns is None else max(begin_ns, profile.begin_ns)
+    last_ns = profile.end_ns if end_ns is None else min(end_ns, profile.end_ns)
     used_hosts = [process.info.host for process in profile.processes]
     return {
         "name": profile.manifest.name,

@@ -194,8 +194,33 @@ def test_any_range_keeps_the_invariants(step: Profile, begin_ns: int, length_ns:
 
 
 def test_the_whole_profile_as_a_range_is_the_whole_report(step: Profile) -> None:
-    assert report.build(step, 0, 800) == report.build(step)
+    assert report.build(step, 0, 1000) == report.build(step), "its window is [0, 1000), its last slice ends at 800"
     assert report.build(step, -(1 << 70), 1 << 70) == report.build(step)
+
+
+@pytest.mark.parametrize(
+    ("window", "begin_ns", "end_ns", "window_ns", "active_ns", "span_ns"),
+    [
+        ("0:1000", 0, 10, 10, 0, 0),  # before the first slice, inside the window
+        ("0:1000", 0, 510, 510, 10, 10),
+        ("0:1000", 500, 600, 100, 100, 100),  # exactly the slices: the window is cut on both sides
+        ("0:1000", 700, 2000, 300, 0, 0),  # behind the last slice
+        ("0:1000", 0, 1000, 1000, 100, 100),
+        ("0:1000", -5, 2000, 1000, 100, 100),
+        ("520:580", 0, 1000, 60, 60, 100),  # a window inside the slices
+        ("520:580", 500, 550, 30, 30, 50),
+        ("520:580", 0, 510, 0, 0, 10),
+    ],
+)
+def test_a_range_cuts_windows_wider_and_narrower_than_the_slices(
+    tmp_path: Path, window: str, begin_ns: int, end_ns: int, window_ns: int, active_ns: int, span_ns: int
+) -> None:
+    text = f"process 0 window={window}\ndevice 0 H100 used\nkernel 0/7 500+100 gemm"
+    figures = report.build(make_profile(tmp_path / "p", text), begin_ns, end_ns)
+    (device,) = figures["devices"]
+    assert (device["window_ns"], device["active_ns"]) == (window_ns, active_ns)
+    assert figures["profile"]["span_ns"] == span_ns
+    assert device["utilization"] == (active_ns / window_ns if window_ns else None)
 
 
 def test_ranges_side_by_side_add_up(step: Profile) -> None:

@@ -74,6 +74,11 @@ def part(table: Columns, begin_ns: int | None = None, end_ns: int | None = None)
     if begin_ns is None and end_ns is None:
         return Part(table, slice(0, len(start_ns)), start_ns, finish_ns)
     begin_ns = int(np.iinfo(np.int64).min) if begin_ns is None else begin_ns
+    if not len(start_ns) or (
+        int(start_ns.min()) >= begin_ns
+        and (end_ns is None or (int(start_ns.max()) < end_ns and int(finish_ns.max()) <= end_ns))
+    ):
+        return Part(table, slice(0, len(start_ns)), start_ns, finish_ns)  # the range holds all of it
     rows = np.flatnonzero(overlapping(start_ns, finish_ns, begin_ns, end_ns))
     limit_ns = int(np.iinfo(np.int64).max) if end_ns is None else end_ns
     trimmed_start_ns = np.maximum(start_ns[rows], begin_ns)
