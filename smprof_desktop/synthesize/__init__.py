@@ -7,14 +7,13 @@ the loss back after every step costs about a ninth of it: faults that somebody w
 from __future__ import annotations
 
 import math
-import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypedDict
 
 from smprof.profile.manifest import Clock, Device, Host, Manifest, Process, ProfileError, Thread
 from smprof.profile.writer import ProfileWriter
+from smprof_desktop.atomic import check_free, new_folder
 from smprof_desktop.progress import CancelCheck, Cancelled, Progress, never, silent
 from smprof_desktop.synthesize import counters, model, run
 from smprof_desktop.synthesize.counters import GpuCounters
@@ -76,20 +75,12 @@ def synthesize(
     """
     if min(hosts, devices, steps) < 1 or seed < 0 or (slices is not None and slices < 1):
         raise ProfileError("A run needs at least one host, device, step and slice, and a seed of 0 or more.")
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise ProfileError(f"{out} is there already and holds something; give a new or empty folder.")
+    check_free(out)
     unit, micro_batches = _size(hosts * devices * steps, slices)
     pace = Pace.of(unit, step_ns, micro_batches, WAITING_SHARE, run.STRAGGLING if hosts * devices > 1 else 0.0)
     plan = Plan(hosts, devices, steps, micro_batches, seed, BEGIN_NS + counters.JOB_BEFORE_NS, step_ns, pace)
-    partial = out.with_name(f".{out.name}.{os.getpid()}.part")
-    shutil.rmtree(partial, ignore_errors=True)
-    try:
-        _write(partial, plan, progress, cancelled)
-        if out.exists():
-            out.rmdir()
-        os.replace(partial, out)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    with new_folder(out) as part:
+        _write(part, plan, progress, cancelled)
     return out
 
 
