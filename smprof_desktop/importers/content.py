@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from isal import isal_zlib
@@ -16,36 +16,185 @@ MAX_BYTES = 64 << 30
 """More than this, decompressed, is refused: a small file can unpack to anything."""
 
 _READ_BYTES = 256 << 10
+_UNPACK_BYTES = 4 << 20
+_SEARCH_BYTES = 64 << 10
+_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-@dataclass
-class Content:
-    """`data`: what could be read. `cut`: why it ends early, as plain text; empty where it does not."""
+class Text:
+    """A JSON text as UTF-8 without byte-order mark, read forward: only a window of it is in memory.
 
-    data: bytearray
-    cut: str = ""
-
-
-def read(path: Path, advance: Callable[[float], None] = lambda share: None) -> Content:
-    """The whole content of `path` as UTF-8 text without byte-order mark. `advance` is told the share read.
-
-    A gzip stream that ends early or is damaged gives what stood before. Raises ProfileError.
+    Positions are bytes of the whole text.
     """
-    try:
-        size = max(path.stat().st_size, 1)
-        with path.open("rb") as stream:
-            head = stream.read(2)
-            stream.seek(0)
-            if head == GZIP_MAGIC:
-                content = _unpack(path, iter(lambda: stream.read(_READ_BYTES), b""), size, advance)
-            else:
-                content = Content(bytearray(stream.read()))
-    except OSError as error:
-        raise ProfileError(
-            f"{path} cannot be read: {error.strerror or error}; check the path and its permissions."
-        ) from None
-    _to_utf8(content)
-    return content
+
+    def __init__(self, data: bytes | bytearray = b"", cut: str = "") -> None:
+        """A text that is there already. `cut`: why it ends early, as plain words; empty where it does not."""
+        self.cut = cut
+        self._whole = data
+        self._data = bytearray()
+        self._begin = 0
+        self._blocks: Iterator[bytes] = iter(())
+        self.restart()
+
+    @property
+    def begin(self) -> int:
+        """Where the window begins: nothing before it is there any more."""
+        return self._begin
+
+    @property
+    def share(self) -> float:
+        """The share of the text that was read."""
+        return 1.0
+
+    def restart(self) -> None:
+        """Begin again."""
+        self._begin = 0
+        self._data = bytearray()
+        self._blocks = self._read()
+        self.reaches(len(codecs.BOM_UTF8))
+        if self._data.startswith(_UTF16_MARKS):
+            # A character may be cut by any block, and nobody writes long traces so.
+            while self._more():
+                pass
+        _to_utf8(self._data)
+
+    def size(self, at_least: int) -> int:
+        """How long the text is, as far as it matters: exact where it ends before `at_least`."""
+        self.reaches(at_least)
+        return self._begin + len(self._data)
+
+    def reaches(self, position: int) -> bool:
+        """Whether the text is so long."""
+        while self._begin + len(self._data) < position:
+            if not self._more():
+                return False
+        return True
+
+    def drop(self, position: int) -> None:
+        """Let go of what stands before."""
+        if position > self._begin:
+            del self._data[: position - self._begin]
+            self._begin = position
+
+    def part(self, begin: int, end: int) -> bytes:
+        """The text from `begin` to before `end`."""
+        self.reaches(end)
+        with memoryview(self._data) as view:
+            return bytes(view[begin - self._begin : end - self._begin])
+
+    def search(self, pattern: re.Pattern[bytes], at: int, group: int = 0) -> tuple[int, int] | None:
+        """Where a pattern first matches from `at` on, or a group of it: begin and end."""
+        step = _SEARCH_BYTES
+        while True:
+            grown = self.reaches(at + step)
+            found = pattern.search(self._data, at - self._begin)
+            # A match that ends with the window might be longer, or another, with more of the text.
+            if found is not None and (not grown or found.end() < len(self._data)):
+                return self._begin + found.start(group), self._begin + found.end(group)
+            if not grown:
+                return None
+            step *= 2
+
+    def find_all(self, pattern: re.Pattern[bytes], begin: int, end: int, group: int) -> Iterator[int]:
+        """Where a group of each match between `begin` and `end` begins."""
+        self.reaches(end)
+        for found in pattern.finditer(self._data, max(begin - self._begin, 0), end - self._begin):
+            yield self._begin + found.start(group)
+
+    def rest(self, begin: int) -> bytes:
+        """Everything from `begin` on."""
+        while self._more():
+            pass
+        return self.part(begin, self._begin + len(self._data))
+
+    def _more(self) -> bool:
+        block = next(self._blocks, None)
+        if block is None:
+            return False
+        self._data += block
+        return True
+
+    def _read(self) -> Iterator[bytes]:
+        """The text in blocks of any size."""
+        yield bytes(self._whole)
+
+
+class FileText(Text):
+    """The content of a trace file, decompressed where it is gzip."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises ProfileError where it cannot be read, as does everything that reads on."""
+        self._path = path
+        self._read_bytes = 0
+        self._size = 1
+        super().__init__()
+
+    @property
+    def share(self) -> float:
+        """The share of the file that was read."""
+        return min(self._read_bytes / self._size, 1.0)
+
+    def _read(self) -> Iterator[bytes]:
+        self.cut, self._read_bytes, length = "", 0, 0
+        try:
+            self._size = max(self._path.stat().st_size, 1)
+            with self._path.open("rb") as stream:
+                packed = stream.read(2) == GZIP_MAGIC
+                stream.seek(0)
+                blocks = iter(lambda: stream.read(_READ_BYTES), b"")
+                for block in self._unpacked(self._counted(blocks)) if packed else self._counted(blocks):
+                    length += len(block)
+                    if length > MAX_BYTES:
+                        raise ProfileError(
+                            f"{self._path} unpacks to more than {MAX_BYTES >> 30} GiB; record a shorter trace."
+                        )
+                    yield block
+        except OSError as error:
+            raise ProfileError(
+                f"{self._path} cannot be read: {error.strerror or error}; check the path and its permissions."
+            ) from None
+
+    def _counted(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        for block in blocks:
+            self._read_bytes += len(block)
+            yield block
+
+    def _unpacked(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        """Every gzip member, one after the other. What is damaged or ends early gives what stood before."""
+        unpacker = isal_zlib.decompressobj(wbits=31)
+        for block in blocks:
+            while block:
+                if unpacker.eof:
+                    block = block.lstrip(b"\0")
+                    if block and block[:1] != GZIP_MAGIC[:1]:
+                        self.cut = "what follows the end of the gzip data is not gzip"
+                        return
+                    unpacker = isal_zlib.decompressobj(wbits=31)
+                try:
+                    unpacked = unpacker.decompress(block, _UNPACK_BYTES)
+                    while unpacked:
+                        yield unpacked
+                        unpacked = b"" if unpacker.eof else unpacker.decompress(unpacker.unconsumed_tail, _UNPACK_BYTES)
+                except isal_zlib.IsalError as error:  # type: ignore[misc]  # its stub forgets the base class
+                    self.cut = f"the gzip data is damaged ({error})"
+                    return
+                block = unpacker.unused_data if unpacker.eof else b""
+        if not unpacker.eof:
+            self.cut = "the gzip data ends early"
+
+
+def likely_bytes(path: Path) -> int:
+    """About how long the text of a trace file is. Raises OSError."""
+    size = path.stat().st_size
+    with path.open("rb") as stream:
+        if stream.read(2) != GZIP_MAGIC or size < 18:
+            return size
+        stream.seek(-4, 2)
+        length = int.from_bytes(stream.read(4), "little")
+    # The last four bytes count modulo 4 GiB, and only the last of several members.
+    while length < size * 2:
+        length += 1 << 32
+    return length
 
 
 def head(path: Path, limit_bytes: int) -> bytes:
@@ -57,9 +206,9 @@ def head(path: Path, limit_bytes: int) -> bytes:
             raw = isal_zlib.decompressobj(wbits=31).decompress(raw, max_length=limit_bytes)
         except isal_zlib.IsalError:  # type: ignore[misc]  # its stub forgets the base class
             raw = b""
-    content = Content(bytearray(raw))
-    _to_utf8(content)
-    return bytes(content.data)
+    data = bytearray(raw)
+    _to_utf8(data)
+    return bytes(data)
 
 
 def is_gzip(path: Path) -> bool:
@@ -79,39 +228,11 @@ def is_whole_gzip(path: Path) -> bool:
     return bool(unpacker.eof)
 
 
-def _unpack(path: Path, blocks: Iterator[bytes], size: int, advance: Callable[[float], None]) -> Content:
-    """Every gzip member of the stream, one after the other."""
-    content, read_bytes = Content(bytearray()), 0
-    unpacker = isal_zlib.decompressobj(wbits=31)
-    for block in blocks:
-        read_bytes += len(block)
-        while block:
-            if unpacker.eof:
-                block = block.lstrip(b"\0")
-                if block and block[:1] != GZIP_MAGIC[:1]:
-                    content.cut = "what follows the end of the gzip data is not gzip"
-                    return content
-                unpacker = isal_zlib.decompressobj(wbits=31)
-            try:
-                content.data += unpacker.decompress(block)
-            except isal_zlib.IsalError as error:  # type: ignore[misc]
-                content.cut = f"the gzip data is damaged ({error})"
-                return content
-            if len(content.data) > MAX_BYTES:
-                raise ProfileError(f"{path} unpacks to more than {MAX_BYTES >> 30} GiB; record a shorter trace.")
-            block = unpacker.unused_data if unpacker.eof else b""
-        advance(read_bytes / size)
-    if not unpacker.eof:
-        content.cut = "the gzip data ends early"
-    return content
-
-
-def _to_utf8(content: Content) -> None:
-    data = content.data
+def _to_utf8(data: bytearray) -> None:
+    """Take off the byte-order mark, and bring UTF-16 to UTF-8, in place."""
     if data.startswith(codecs.BOM_UTF8):
         del data[: len(codecs.BOM_UTF8)]
         return
-    for mark, encoding in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
+    for mark, encoding in zip(_UTF16_MARKS, ("utf-16-le", "utf-16-be"), strict=True):
         if data.startswith(mark):
-            even = data[2 : len(data) & ~1]
-            content.data = bytearray(even.decode(encoding, "replace").encode())
+            data[:] = data[2 : len(data) & ~1].decode(encoding, "replace").encode()

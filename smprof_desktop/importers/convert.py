@@ -111,12 +111,11 @@ def import_file(
     if kind in ("nsight", "nsys-rep"):
         _import_nsight(path, kind, out, shift_ns, advance)
         return
-    read = content.read(path, lambda share: advance(share * _READ_SHARE))
     manifest = _new_manifest()
-    rows = None if len(read.data) < _IN_MEMORY_BYTES else SEGMENT_ROWS
+    rows = None if content.likely_bytes(path) < _IN_MEMORY_BYTES else SEGMENT_ROWS
     writer = ProfileWriter(out, manifest, segment_rows=rows)
     try:
-        document = TraceDocument(read.data, manifest.lose, read.cut)
+        document = TraceDocument(content.FileText(path), manifest.lose)
         if kind == "chrome":
             manifest.clock = import_events(
                 document, writer, _new_process, shift_ns, path.name, manifest.lose, _later(advance)
@@ -128,8 +127,6 @@ def import_file(
             manifest.clock = describe(process.info, trace, keys, path.name)
     except ProfileError as error:
         raise ProfileError(f"{path} cannot be imported: {error}") from None
-    # Its buffer is the largest thing in memory, and no longer needed.
-    del document, read
     manifest.sources = [_source(path, kind)]
     writer.finish()
     advance(1.0)

@@ -13,11 +13,11 @@ from msgspec import Raw
 from numpy.typing import NDArray
 
 from smprof.profile.schema import NONE
-from smprof.profile.writer import ProcessWriter
 from smprof_desktop.importers.arguments import ArgumentReader, Arguments, Leftover
 from smprof_desktop.importers.document import Event, Lose
 from smprof_desktop.importers.executions import write_leftovers
 from smprof_desktop.importers.names import text_of
+from smprof_desktop.importers.rows import Sink
 from smprof_desktop.importers.threads import number
 
 I64 = NDArray[np.int64]
@@ -32,10 +32,11 @@ _MEMORY_COUNTERS = (
 class Counters:
     """Writes the counters of one process."""
 
-    def __init__(self, process: ProcessWriter, lose: Lose) -> None:
+    def __init__(self, process: Sink, lose: Lose, reader: ArgumentReader) -> None:
+        """`reader` knows the arguments of memory records that were read before."""
         self._process = process
         self._lose = lose
-        self._reader = ArgumentReader()
+        self._reader = reader
 
     def memory(self, timed: list[tuple[int, Event]]) -> None:
         """Memory records: what is allocated and reserved since, and the change, on the device that they name."""

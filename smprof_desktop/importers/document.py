@@ -9,23 +9,30 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
 
 from smprof.profile.manifest import ProfileError
+from smprof_desktop.importers.content import Text
 
 Lose = Callable[[str, int, str], None]
+T = TypeVar("T")
 
 PIECE_BYTES = 8 << 20
 _BEYOND_BYTES = 1 << 20
 _MOST_MARKS_OF_AN_EVENT = 8
 _BETWEEN = b", \t\r\n"
+_ANY_SIZE = 1 << 62
+_MOST_AHEAD = 8
+"""Pieces of text in memory at a time."""
 _ABSENT = Raw()
 _FIELDS_OF_EVENTS = rb"(?:ph|cat|name|pid|tid|ts|dur|args|id|bp|s|tts|tdur|cname|bind_id|sf)"
 _ROW_START = re.compile(rb'[\[,]\s*(\{\s*"' + _FIELDS_OF_EVENTS + rb'"\s*:)')
+_NO_SPACE = re.compile(rb"\S")
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*')
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]]', re.DOTALL)
 _STRING_OR_REST = re.compile(rb'("(?:[^"\\]|\\.)*")|[^"]+', re.DOTALL)
@@ -78,87 +85,150 @@ class EventSource(Protocol):
         """What else is said beside the events, once they were read."""
 
 
+class Crew(Protocol):
+    """Processes that read texts of whole events beside this one."""
+
+    def full(self) -> bool:
+        """Whether none of them is free."""
+
+    def give(self, number: int, text: bytes) -> None:
+        """Have a text read."""
+
+    def take(self, number: int) -> tuple[bool, Any, int | None]:
+        """Whether the text of that number was read by now; then what it says, and the end of the list as of `decode`.
+        What it says is None where it is damaged. Waits for any of them where it was not."""
+
+    def forget(self, numbers: Iterable[int]) -> None:
+        """What these texts say is not wanted."""
+
+
 class TraceDocument:
     """The events of one JSON text, and its other keys."""
 
-    def __init__(self, data: bytearray, lose: Lose, cut: str = "", piece_bytes: int = PIECE_BYTES) -> None:
-        """`cut`: why `data` ends early, where that is known. Raises ProfileError where there is no list of events."""
-        self._data = data
+    def __init__(self, text: Text, lose: Lose, piece_bytes: int = PIECE_BYTES) -> None:
+        """Raises ProfileError where there is no list of events."""
+        self._text = text
         self._lose = lose
-        self._cut = cut
         self._piece_bytes = piece_bytes
         self._end: int | None = None
         self._lost = 0
         self._first_lost = 0
         self._cut_event = False
-        opening = re.compile(rb"\s*").match(data)
-        first = opening.end() if opening else 0
-        self._bare = data[first : first + 1] == b"["
+        first = self._first()
+        self._bare = text.part(first, first + 1) == b"["
         self._begin = first + 1 if self._bare else self._events_begin(first)
+        self._head = b"[" if self._bare else text.part(0, self._begin)
 
     def pieces(self) -> Iterator[tuple[list[Event], float]]:
         """The events in order, in lists, each with the share of the text that is read. Can be asked for again."""
-        at, self._end, self._lost, self._cut_event = self._begin, None, 0, False
-        while self._end is None and at < len(self._data):
-            stop = len(self._data)
-            if stop - at > self._piece_bytes * 5 // 4:
-                found = _ROW_START.search(self._data, at + self._piece_bytes)
-                stop = found.start(1) if found else stop
+        at: int | None = self._restart()
+        while at is not None:
+            stop = self._stop(at)
+            if stop is None:
+                return
+            self._text.drop(at - 1)
             events, next_at = self._piece(at, stop)
             if events:
-                yield events, next_at / len(self._data)
-            at = next_at
+                yield events, self._text.share
+            at = next_at if self._end is None else None
+
+    def pieces_by(self, crew: Crew, read: Callable[[list[Event]], T]) -> Iterator[tuple[T, float]]:
+        """What pieces say, in order, as a crew reads them, or `read` where a piece is damaged."""
+        number, cut_at = 0, self._restart()
+        ahead: deque[tuple[int, int, int]] = deque()
+        while True:
+            while not crew.full() and len(ahead) < _MOST_AHEAD and (stop := self._stop(cut_at)) is not None:
+                crew.give(number, self._text_of(cut_at, stop))
+                ahead.append((number, cut_at, stop))
+                number, cut_at = number + 1, stop
+            if not ahead:
+                return
+            known, said, close = crew.take(ahead[0][0])
+            if not known:
+                continue
+            _number, at, stop = ahead.popleft()
+            next_at = stop
+            if said is None:
+                events, next_at = self._event_by_event(at, stop)
+                said = read(events) if events else None
+            elif close is not None:
+                self._end = next_at = at + close
+            self._text.drop(next_at - 1)
+            if said is not None:
+                yield said, self._text.share
+            if self._end is not None or (next_at != stop and ahead):
+                # Pieces cut ahead began where this one did not end.
+                crew.forget(waiting for waiting, _at, _stop in ahead)
+                ahead.clear()
+            if not ahead:
+                cut_at = next_at
+            if self._end is not None:
+                return
 
     def finish(self) -> dict[str, Any]:
         """The other top-level keys, once the pieces were read; counts what was lost on the way."""
         keys = self._other_keys()
         if self._lost:
             self._lose("unreadable_record", self._lost, f"the first at byte {self._first_lost} of the JSON text")
-        if self._cut:
-            self._lose("truncated_source", 1, self._cut)
+        if self._text.cut:
+            self._lose("truncated_source", 1, self._text.cut)
         elif self._end is None and (self._cut_event or not self._bare):
             # The format lets a bare list end without its bracket.
-            self._lose(
-                "truncated_source", 1, f"the JSON text ends at byte {len(self._data)}, inside the list of events"
-            )
+            size = self._text.size(_ANY_SIZE)
+            self._lose("truncated_source", 1, f"the JSON text ends at byte {size}, inside the list of events")
         return keys
 
+    def _restart(self) -> int:
+        """Begin with the first event, again where the text was read before."""
+        self._end, self._lost, self._cut_event = None, 0, False
+        if self._text.begin:
+            self._text.restart()
+        return self._begin
+
+    def _first(self) -> int:
+        """Where the JSON begins."""
+        found = self._text.search(_NO_SPACE, 0)
+        return found[0] if found is not None else self._text.size(_ANY_SIZE)
+
     def _events_begin(self, first: int) -> int:
-        if self._data[first : first + 1] != b"{":
+        if self._text.part(first, first + 1) != b"{":
             raise ProfileError("it is not JSON; export the trace again.")
-        found = _EVENTS_KEY.search(self._data)
+        found = self._text.search(_EVENTS_KEY, 0)
         if found is None:
             raise ProfileError('it has no "traceEvents" list; open the file that the profiler\'s trace export wrote.')
-        if self._data[found.end() : found.end() + 1] != b"[":
+        if self._text.part(found[1], found[1] + 1) != b"[":
             raise ProfileError('its "traceEvents" is not a list; export the trace again.')
-        return found.end() + 1
+        return found[1] + 1
+
+    def _stop(self, at: int) -> int | None:
+        """Where the piece that begins at `at` ends; None at the end of the text."""
+        most = at + self._piece_bytes * 5 // 4
+        size = self._text.size(most + 1)
+        if at >= size:
+            return None
+        if size <= most:
+            return size
+        found = self._text.search(_ROW_START, at + self._piece_bytes, 1)
+        return found[0] if found is not None else self._text.size(_ANY_SIZE)
+
+    def _text_of(self, at: int, stop: int) -> bytes:
+        """A piece as a list of its own."""
+        return b"".join((b"[", self._text.part(at, stop).rstrip(_BETWEEN), b"]"))
 
     def _piece(self, at: int, stop: int) -> tuple[list[Event], int]:
         """Events that start in [at, stop), and where the next piece starts."""
-        end = stop
-        while end > at and self._data[end - 1] in _BETWEEN:
-            end -= 1
-        with memoryview(self._data) as data:
-            text = b"".join((b"[", data[at:end], b"]"))
-        try:
-            return _decode_all(text), stop
-        except (msgspec.DecodeError, RecursionError) as error:
-            trailing = _TRAILING_AT.search(str(error))
-        # The list ends in this piece: the decoder says where something follows it.
-        for limit in (int(trailing[1]) - 1, int(trailing[1])) if trailing else ():
-            close = text.rfind(b"]", 0, limit)
-            try:
-                events = _decode_all(text[: close + 1])
-            except (msgspec.DecodeError, RecursionError):
-                continue
-            self._end = at + close - 1
-            return events, self._end
-        return self._event_by_event(at, stop)
+        decoded = decode(self._text_of(at, stop))
+        if decoded is None:
+            return self._event_by_event(at, stop)
+        events, close = decoded
+        if close is not None:
+            self._end = at + close
+        return events, stop if close is None else at + close
 
     def _event_by_event(self, at: int, stop: int) -> tuple[list[Event], int]:
-        data, events = self._data, []
-        reach = min(len(data), stop + _BEYOND_BYTES)
-        found = (match.start(1) for match in _ROW_START.finditer(data, max(at - 1, 0), reach))
+        events: list[Event] = []
+        reach = min(self._text.size(stop + _BEYOND_BYTES), stop + _BEYOND_BYTES)
+        found = self._text.find_all(_ROW_START, at - 1, reach, 1)
         marks = [at, *(mark for mark in found if mark > at), reach]
         index, behind_loss = 0, False
         while index + 1 < len(marks) and marks[index] < stop:
@@ -178,7 +248,7 @@ class TraceDocument:
         """The event at a mark, and how many marks it takes: more than one where a row start stands inside it."""
         begin = marks[index]
         for used in range(1, min(_MOST_MARKS_OF_AN_EVENT, len(marks) - index)):
-            text = bytes(self._data[begin : marks[index + used]])
+            text = self._text.part(begin, marks[index + used])
             event = _decode(text.rstrip(_BETWEEN))
             if event is not None:
                 return event, used
@@ -188,10 +258,10 @@ class TraceDocument:
             event = _decode(text[:size])
             if event is None:
                 break
-            if event.ph or not behind_loss or marks[index + used] == len(self._data):
+            if event.ph or not behind_loss or not self._text.reaches(marks[index + used] + 1):
                 self._note(text[size:], begin + size)
             return event, used
-        self._note(bytes(self._data[begin : marks[index + 1]]), begin)
+        self._note(self._text.part(begin, marks[index + 1]), begin)
         return None, 1
 
     def _note(self, text: bytes, begin: int) -> None:
@@ -200,7 +270,7 @@ class TraceDocument:
         if end is not None:
             self._end = begin + end
             text = text[:end]
-        elif begin + len(text) == len(self._data) and _object_end(text) is None:
+        elif not self._text.reaches(begin + len(text) + 1) and _object_end(text) is None:
             self._cut_event = bool(text.strip(_BETWEEN))
             return
         if text.strip(_BETWEEN):
@@ -209,7 +279,7 @@ class TraceDocument:
     def _end_in(self, text: bytes, begin: int) -> int | None:
         """Where the list ends in a stretch that holds no readable event."""
         closing = _LIST_END.match(text)
-        if closing is None and begin + len(text) == len(self._data):
+        if closing is None and not self._text.reaches(begin + len(text) + 1):
             head = b"[" if self._bare else b'{"":['
             for candidate in list(_BRACKET.finditer(text))[-_MOST_ENDS_TRIED:]:
                 try:
@@ -226,9 +296,8 @@ class TraceDocument:
         self._lost += max(1, text.count(b'"ph"'))
 
     def _other_keys(self) -> dict[str, Any]:
-        head = b"[" if self._bare else bytes(self._data[: self._begin])
-        tail = (b"]" if self._bare else b"]}") if self._end is None else bytes(self._data[self._end :])
-        text = (head + tail).decode(errors="replace")
+        tail = (b"]" if self._bare else b"]}") if self._end is None else self._text.rest(self._end)
+        text = (self._head + tail).decode(errors="replace")
         try:
             document, used = json.JSONDecoder(strict=False).raw_decode(text, len(text) - len(text.lstrip()))
         except (ValueError, RecursionError):
@@ -237,13 +306,32 @@ class TraceDocument:
             used = len(text)
         behind = text[used:].encode()
         if behind.strip():
-            at = len(self._data) - len(behind)
+            at = self._text.size(_ANY_SIZE) - len(behind)
             self._lose(
                 "unreadable_record", max(1, behind.count(b'"ph"')), f"what follows the JSON document, from byte {at}"
             )
         keys: dict[str, Any] = _finite(document) if isinstance(document, dict) else {}
         keys.pop("traceEvents", None)
         return keys
+
+
+def decode(text: bytes) -> tuple[list[Event], int | None] | None:
+    """The events of `[` + a piece of a list + `]`, and where in the piece the list ends, if it does.
+
+    None where the piece is damaged.
+    """
+    try:
+        return _decode_all(text), None
+    except (msgspec.DecodeError, RecursionError) as error:
+        trailing = _TRAILING_AT.search(str(error))
+    # The list ends in this piece: the decoder says where something follows it.
+    for limit in (int(trailing[1]) - 1, int(trailing[1])) if trailing else ():
+        close = text.rfind(b"]", 0, limit)
+        try:
+            return _decode_all(text[: close + 1]), close - 1
+        except (msgspec.DecodeError, RecursionError):
+            continue
+    return None
 
 
 def _decode_all(text: bytes) -> list[Event]:

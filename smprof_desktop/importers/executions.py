@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from smprof.profile.schema import COPY_KINDS, DEVICE_KINDS, NONE, SLICE_TABLES
-from smprof.profile.writer import ProcessWriter
+from smprof.profile.schema import COPY_KINDS, DEVICE_KINDS, NONE
 from smprof_desktop.importers.arguments import Arguments, Leftover
 from smprof_desktop.importers.document import Event
+from smprof_desktop.importers.rows import ARGS_TABLES, ArgRows, Recorder, Sink, append_args
 from smprof_desktop.importers.threads import Id, number
 
 I64 = NDArray[np.int64]
@@ -44,7 +44,7 @@ class Chunk:
     bytes: I64
     copy_kind: I64
     lanes: list[tuple[Id, Id]]
-    leftovers: list[Leftover]
+    args: ArgRows | None
 
 
 def place(events: Sequence[Event], arguments: Arguments) -> tuple[I64, I64, int]:
@@ -74,7 +74,7 @@ def _place_of(value: Id, high: int) -> int:
 class Executions:
     """The device slices of one process."""
 
-    def __init__(self, process: ProcessWriter) -> None:
+    def __init__(self, process: Sink) -> None:
         self.chunks: list[Chunk] = []
         self._process = process
         self._shapes: dict[tuple[Any, ...], int] = {}
@@ -114,7 +114,7 @@ class Executions:
                 bytes=take("bytes", low=0),
                 copy_kind=copy_kind,
                 lanes=[(events[row].pid, events[row].tid) for row in missing],
-                leftovers=list(arguments.leftovers()),
+                args=_args_of(arguments),
             )
         )
         return unplaced
@@ -144,12 +144,12 @@ class Executions:
             if len(ids):
                 at = np.minimum(np.searchsorted(ids, chunk.correlation), len(ids) - 1)
                 same = (ids[at] == chunk.correlation) & (chunk.correlation > 0) & (external[at] == chunk.external_id)
-                chunk.external_id[same] = NONE
+                chunk.external_id = np.where(same, NONE, chunk.external_id)
             written = self._process.append(
                 "device",
                 {
                     "kind": np.full(len(chunk.device), chunk.kind, dtype=np.uint8),
-                    **{name: getattr(chunk, name) for name in _WRITTEN},
+                    **{name: getattr(chunk, name) for name in WRITTEN},
                     **(
                         {"copy_kind": [COPY_KINDS[kind] for kind in chunk.copy_kind.tolist()]}
                         if chunk.kind == 1
@@ -157,7 +157,10 @@ class Executions:
                     ),
                 },
             )
-            write_leftovers(self._process, "device", written, chunk.leftovers)
+            if chunk.args is not None:
+                bases = np.zeros(len(ARGS_TABLES), dtype=np.int64)
+                bases[ARGS_TABLES.index("device")] = written[0]
+                append_args(self._process, chunk.args, bases)
 
     def _shape_ids(self, name_ids: I64, arguments: Arguments) -> I64:
         columns: list[list[Any]] = [name_ids.tolist()]
@@ -188,7 +191,7 @@ class Executions:
         return kinds
 
 
-_WRITTEN = (
+WRITTEN = (
     "device",
     "stream",
     "start_ns",
@@ -203,9 +206,16 @@ _WRITTEN = (
 )
 
 
-def write_leftovers(process: ProcessWriter, table: str, ids: I64, leftovers: Iterable[Leftover]) -> None:
+def _args_of(arguments: Arguments) -> ArgRows | None:
+    """What no column took of the arguments of device slices, whose ids count from 0."""
+    recorder = Recorder()
+    write_leftovers(recorder, "device", np.arange(len(arguments), dtype=np.int64), arguments.leftovers())
+    return recorder.finish().args
+
+
+def write_leftovers(process: Sink, table: str, ids: I64, leftovers: Iterable[Leftover]) -> None:
     """Write what no column took of the arguments of rows that were given `ids`."""
-    code = (*SLICE_TABLES, "counter").index(table)
+    code = ARGS_TABLES.index(table)
     for left in leftovers:
         for part in _writable(left):
             columns = {

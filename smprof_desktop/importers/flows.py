@@ -6,8 +6,9 @@ a backward operator nothing where operators carry sequence numbers. What adds no
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -28,28 +29,52 @@ FORWARD_BACKWARD = "fwdbwd"
 _INTEGERS = msgspec.json.Decoder(list[int])
 
 
+@dataclass
+class FlowIds:
+    """The ids of flow events of one category, and how many have none that is an integer."""
+
+    ids: I64
+    without_number: int = 0
+
+    def joined(self, before: FlowIds | None) -> FlowIds:
+        """These behind those before."""
+        if before is None:
+            return self
+        return FlowIds(np.concatenate((before.ids, self.ids)), before.without_number + self.without_number)
+
+
+def flow_ids(events: Sequence[Event]) -> dict[str, FlowIds]:
+    """The ids of flow events by category."""
+    by_category: defaultdict[str, list[Any]] = defaultdict(list)
+    for event in events:
+        by_category[event.cat].append(event.id)
+    found: dict[str, FlowIds] = {}
+    for category, ids in by_category.items():
+        try:
+            found[category] = FlowIds(np.array(_INTEGERS.decode(b"[" + b",".join(ids) + b"]"), dtype=np.int64))
+        except (msgspec.DecodeError, OverflowError):
+            numbers = [integer_of(bytes(flow)) for flow in ids]
+            whole = np.array([value for value in numbers if value is not None], dtype=np.int64)
+            found[category] = FlowIds(whole, numbers.count(None))
+    return found
+
+
 class Flows:
     """The flow events of one process: their ids, by category."""
 
     def __init__(self) -> None:
-        self.any = False
-        self._ids: defaultdict[str, list[I64]] = defaultdict(list)
-        self._without_number: Counter[str] = Counter()
+        self._ids: defaultdict[str, list[FlowIds]] = defaultdict(list)
         self._used: set[int] = set()
 
-    def add(self, events: list[Event]) -> None:
+    @property
+    def any(self) -> bool:
+        """Whether there are flow events."""
+        return bool(self._ids)
+
+    def add(self, flows: Mapping[str, FlowIds]) -> None:
         """Note the flow events of one piece."""
-        self.any = True
-        by_category: defaultdict[str, list[Any]] = defaultdict(list)
-        for event in events:
-            by_category[event.cat].append(event.id)
-        for category, ids in by_category.items():
-            try:
-                self._ids[category].append(np.array(_INTEGERS.decode(b"[" + b",".join(ids) + b"]"), dtype=np.int64))
-            except (msgspec.DecodeError, OverflowError):
-                numbers = [integer_of(bytes(flow)) for flow in ids]
-                self._without_number[category] += numbers.count(None)
-                self._ids[category].append(np.array([value for value in numbers if value is not None], dtype=np.int64))
+        for category, ids in flows.items():
+            self._ids[category].append(ids)
 
     def link(
         self,
@@ -88,6 +113,8 @@ class Flows:
                 if call not in made:
                     made[call] = next_correlation + len(made)
                 correlation = made[call]
+            if not chunk.correlation.flags.writeable:
+                chunk.correlation = chunk.correlation.copy()
             chunk.correlation[row] = correlation
             flow_id = integer_of(key_of_flow[1])
             if flow_id is not None:
@@ -98,11 +125,11 @@ class Flows:
         """Count the flows that join nothing: their id is no correlation id, and no flow above used it."""
         known = np.union1d(correlations, np.fromiter(self._used, np.int64, len(self._used)))
         for category, parts in self._ids.items():
-            ids = np.concatenate(parts)
+            ids = np.concatenate([part.ids for part in parts])
             if category == FORWARD_BACKWARD:
                 lost = 0 if sequences else len(ids)
             else:
                 lost = int(np.count_nonzero(~np.isin(ids, known)))
-            lost += self._without_number[category]
+            lost += sum(part.without_number for part in parts)
             if lost:
                 lose("flow", lost, category[:60])

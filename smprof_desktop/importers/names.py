@@ -4,46 +4,59 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
+from operator import attrgetter
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from smprof.profile.writer import ProcessWriter
 from smprof_desktop.importers.document import Event
+from smprof_desktop.importers.rows import Sink
 
 _STEP = re.compile(r"ProfilerStep#\d+")
+_NAME = attrgetter("name")
+_MOST_TEXTS = 200_000
 
 
 class Names:
-    """The names of one process, as they are met."""
+    """The names of one piece, as they are met."""
 
-    def __init__(self, process: ProcessWriter) -> None:
+    def __init__(self, process: Sink, texts: dict[bytes, str | bytes]) -> None:
+        """`texts`: the names that JSON texts were found to hold; kept from piece to piece, and added to here."""
         self.steps: list[int] = []
         """Ids of names that the profiler gives its steps."""
         self._process = process
+        self._known_texts = texts
         self._ids: dict[bytes, int] = {}
         self._texts: dict[int, str] = {}
 
-    def ids(self, events: Iterable[Event]) -> NDArray[np.int64]:
+    def ids(self, events: Sequence[Event]) -> NDArray[np.int64]:
         """The name id of each event."""
-        known, ids = self._ids, []
-        for event in events:
-            raw = bytes(event.name)
-            found = known.get(raw)
-            if found is None:
-                text = name_of(raw)
-                found = known[raw] = self._process.name_id(text)
-                if isinstance(text, str) and _STEP.fullmatch(text):
-                    self.steps.append(found)
-                self._texts[found] = text if isinstance(text, str) else text.decode(errors="replace")
-            ids.append(found)
+        raws = list(map(bytes, map(_NAME, events)))
+        ids = list(map(self._ids.get, raws))
+        if None in ids:
+            for raw in dict.fromkeys(raws):
+                if raw not in self._ids:
+                    self._ids[raw] = self._met(raw)
+            ids = list(map(self._ids.__getitem__, raws))
         return np.array(ids, dtype=np.int64)
 
     def text(self, name_id: int) -> str:
         """The text of an id that `ids` gave."""
         return self._texts[name_id]
+
+    def _met(self, raw: bytes) -> int:
+        text = self._known_texts.get(raw)
+        if text is None:
+            if len(self._known_texts) >= _MOST_TEXTS:
+                self._known_texts.clear()
+            text = self._known_texts[raw] = name_of(raw)
+        found = self._process.name_id(text)
+        if isinstance(text, str) and _STEP.fullmatch(text):
+            self.steps.append(found)
+        self._texts[found] = text if isinstance(text, str) else text.decode(errors="replace")
+        return found
 
 
 def name_of(raw: bytes) -> str | bytes:

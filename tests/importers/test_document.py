@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smprof.profile.manifest import ProfileError
+from smprof_desktop.importers.content import Text
 from smprof_desktop.importers.document import TraceDocument
 
 Losses = list[tuple[str, int, str]]
@@ -40,7 +41,7 @@ def read(text: bytes, piece_bytes: int = 1 << 20) -> tuple[list[dict[str, Any]],
     def lose(kind: str, count: int, detail: str) -> None:
         losses.append((kind, count, detail))
 
-    document = TraceDocument(bytearray(text), lose, piece_bytes=piece_bytes)
+    document = TraceDocument(Text(text), lose, piece_bytes)
     events = [
         {
             "ph": event.ph,
