@@ -343,6 +343,28 @@ def test_graph_launches_and_negative_latencies(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_times_further_apart_than_64_bits_are_exact(tmp_path: Path) -> None:
+    """A launch at -9e18 ns and its execution at +9e18 ns: each fits in 64 bits, their distance does not."""
+    far_ns = 9 * 10**18
+    figures = report.build(
+        make_profile(
+            tmp_path / "p",
+            f"process 0 window={-far_ns}:{far_ns + 100}\nannotation 1 {-far_ns}+100 step_1\n"
+            f"api 1 {-far_ns}+5 cudaLaunchKernel corr=1\napi 1 {10 - far_ns}+5 cudaLaunchKernel corr=2\n"
+            f"kernel 0/7 {20 - far_ns}+40 gemm corr=2\nkernel 0/7 {far_ns}+60 gemm corr=1",
+        )
+    )
+    keep_invariants(figures)
+    (device,), latency = figures["devices"], figures["latency"]["kernels"]
+    assert (device["active_ns"], device["outside_window_ns"], device["window_ns"]) == (100, 0, 2 * far_ns + 100)
+    assert (latency["min_ns"], latency["max_ns"], latency["negative"]) == (10, 2 * far_ns, 0)
+    assert latency["median_ns"] == far_ns + 5
+    assert (figures["annotations"][0]["gpu_busy_ns"], figures["annotations"][0]["gpu_span_ns"]) == (
+        100,
+        2 * far_ns + 60 - 20,
+    )
+
+
 def test_html_shows_names_as_text(tmp_path: Path) -> None:
     page = html(report.build(make_profile(tmp_path / "p", "kernel 0/7 0+5 '<script>alert(1)</script>&'")))
     assert "<script" not in page

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smprof_desktop.analysis.intervals import Int64s
+from smprof_desktop.analysis.intervals import Int64s, ends_of
 
 NO_THREAD = np.iinfo(np.int64).min
 """Stands for "no other thread" among thread ids, which may be negative."""
@@ -78,7 +78,7 @@ def _owners_on(operators: Operators, thread: int, thread_of: dict[int, int], tim
     """The causing thread at each of some times on one thread that runs backward operators."""
     rows = np.flatnonzero((operators.thread == thread) & np.isin(operators.forward_thread, list(thread_of)))
     rows = rows[np.argsort(operators.start_ns[rows], kind="stable")]
-    ends_ns = operators.start_ns[rows] + operators.duration_ns[rows]
+    ends_ns = ends_of(operators.start_ns[rows], operators.duration_ns[rows])
     reach = np.maximum.accumulate(ends_ns)
     outermost = np.append(True, operators.start_ns[rows[1:]] >= reach[:-1]) if len(rows) else np.empty(0, bool)
     rows = rows[outermost]

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from smprof_desktop.analysis.intervals import Int64s, overlapping
+from smprof_desktop.analysis.intervals import Int64s, ends_of, overlapping
 
 
 class Columns(Protocol):
@@ -70,7 +70,7 @@ class Part:
 def part(table: Columns, begin_ns: int | None = None, end_ns: int | None = None) -> Part:
     """The rows of a slice table inside a range of time; None is no limit."""
     start_ns = table["start_ns"]
-    finish_ns = start_ns + table["duration_ns"]
+    finish_ns = ends_of(start_ns, table["duration_ns"])
     if begin_ns is None and end_ns is None:
         return Part(table, slice(0, len(start_ns)), start_ns, finish_ns)
     begin_ns = int(np.iinfo(np.int64).min) if begin_ns is None else begin_ns

@@ -1,4 +1,8 @@
-"""Sets of half-open intervals [start, end) in int64 ns: unions, lengths, overlap. Exact, and vectorised throughout."""
+"""Sets of half-open intervals [start, end) in int64 ns: unions, lengths, overlap. Exact, and vectorised throughout.
+
+Two times that fit in 64 bits may lie further apart than 64 bits hold. Where they do, lengths are Python integers (dtype
+object) instead of int64.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +38,38 @@ def union(starts: NDArray[Any], ends: NDArray[Any]) -> tuple[Int64s, Int64s]:
 
 def length(starts: NDArray[Any], ends: NDArray[Any]) -> int:
     """Length of the union in ns: overlap counts once."""
-    merged_starts, merged_ends = union(starts, ends)
-    return int((merged_ends - merged_starts).sum())
+    return length_of_disjoint(*union(starts, ends))
+
+
+def length_of_disjoint(starts: NDArray[Any], ends: NDArray[Any]) -> int:
+    """Length in ns of a set of disjoint intervals: what `union` returns."""
+    return int(differences(ends, starts).sum()) if len(starts) else 0
+
+
+def ends_of(starts: NDArray[Any], durations: NDArray[Any]) -> Int64s:
+    """starts + durations; what would pass the last int64 ends there. Importers count such times as lost."""
+    ends = np.asarray(starts + durations, np.int64)
+    if len(ends) and int(starts.max()) + int(durations.max()) > np.iinfo(np.int64).max:
+        ends[(ends < starts) & (durations > 0)] = np.iinfo(np.int64).max
+    return ends
+
+
+def differences(times: NDArray[Any], others: NDArray[Any]) -> NDArray[Any]:
+    """times - others, pair by pair: int64, or Python integers where a difference of any two could leave 64 bits.
+
+    So sums of disjoint differences are exact as well.
+    """
+    if fit(times, others):
+        return np.asarray(times - others, np.int64)
+    return np.asarray(times.astype(object) - others.astype(object))
+
+
+def fit(*times: NDArray[Any]) -> bool:
+    """Whether the distance between any two of these times fits in 64 bits."""
+    filled = [column for column in times if len(column)]
+    if not filled:
+        return True
+    return max(int(column.max()) for column in filled) - min(int(column.min()) for column in filled) < 1 << 63
 
 
 def clip(starts: NDArray[Any], ends: NDArray[Any], begin: int, end: int) -> tuple[Int64s, Int64s]:
@@ -62,14 +96,16 @@ def intersect(
     return np.maximum(starts[mine], other_starts[theirs]), np.minimum(ends[mine], other_ends[theirs])
 
 
-def covered_before(starts: NDArray[Any], ends: NDArray[Any], times: NDArray[Any]) -> Int64s:
+def covered_before(starts: NDArray[Any], ends: NDArray[Any], times: NDArray[Any]) -> NDArray[Any]:
     """For each time, the length before it of a set of disjoint sorted intervals (what `union` returns)."""
     times = np.asarray(times, np.int64)
     if not len(starts):
         return np.zeros(len(times), np.int64)
-    before = np.concatenate((np.zeros(1, np.int64), np.cumsum(ends - starts)))
     last = np.maximum(np.searchsorted(starts, times, side="right") - 1, 0)
-    return np.asarray(before[last] + np.clip(np.minimum(times, ends[last]) - starts[last], 0, None), np.int64)
+    upto = np.maximum(np.minimum(times, ends[last]), starts[last])
+    lengths = differences(ends, starts)
+    before = np.concatenate((np.zeros(1, lengths.dtype), np.cumsum(lengths)))
+    return np.asarray(before[last] + differences(upto, starts[last]))
 
 
 def length_within(starts: NDArray[Any], ends: NDArray[Any], windows: Sequence[Sequence[int]]) -> int:
@@ -77,12 +113,14 @@ def length_within(starts: NDArray[Any], ends: NDArray[Any], windows: Sequence[Se
     if not len(windows):
         return 0
     edges = np.asarray(windows, np.int64)
-    return int((covered_before(starts, ends, edges[:, 1]) - covered_before(starts, ends, edges[:, 0])).sum())
+    covered = covered_before(starts, ends, edges.ravel()).reshape(edges.shape)
+    return sum((covered[:, 1] - covered[:, 0]).tolist())
 
 
-def busy_per_bin(starts: NDArray[Any], ends: NDArray[Any], edges: NDArray[Any]) -> Int64s:
+def busy_per_bin(starts: NDArray[Any], ends: NDArray[Any], edges: NDArray[Any]) -> NDArray[Any]:
     """Length of the union inside each bin [edges[i], edges[i+1]); `edges` ascend and may be unevenly spaced."""
-    return np.diff(covered_before(*union(starts, ends), edges))
+    busy = np.diff(covered_before(*union(starts, ends), edges))
+    return busy.astype(np.int64) if fit(edges) else busy
 
 
 def overlapping(starts: NDArray[Any], ends: NDArray[Any], begin: int, end: int | None) -> NDArray[np.bool_]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smprof_desktop.analysis.executions import Columns, Part
-from smprof_desktop.analysis.intervals import Int64s
+from smprof_desktop.analysis.intervals import Int64s, differences
 from smprof_desktop.analysis.statistics import MEDIAN, P99, quantiles
 
 GRAPH_LAUNCH = "GraphLaunch"
@@ -36,8 +36,10 @@ class Latency:
     via_graph_launch: int
 
 
-def latencies(launch: NDArray[Any], start_ns: NDArray[Any], launch_start_ns: NDArray[Any]) -> Int64s:
+def latencies(launch: NDArray[Any], start_ns: NDArray[Any], launch_start_ns: NDArray[Any]) -> NDArray[Any]:
     """Execution start − launch start of each linked execution, never clamped.
+
+    Python integers (dtype object) where 64 bits may not hold a difference.
 
     Args:
         launch: position of the launch, negative where there is none.
@@ -45,12 +47,12 @@ def latencies(launch: NDArray[Any], start_ns: NDArray[Any], launch_start_ns: NDA
         launch_start_ns: recorded start of every host slice.
     """
     linked = launch >= 0
-    if linked.all():
-        return np.asarray(start_ns - launch_start_ns[launch], np.int64)
-    return np.asarray(start_ns[linked] - launch_start_ns[launch[linked]], np.int64)
+    if not linked.all():
+        launch, start_ns = launch[linked], start_ns[linked]
+    return differences(start_ns, launch_start_ns[launch])
 
 
-def summary(latencies_ns: Int64s, unlinked: int, via_graph_launch: int) -> Latency:
+def summary(latencies_ns: NDArray[Any], unlinked: int, via_graph_launch: int) -> Latency:
     """Least, median, 99th percentile (linear interpolation) and greatest of the latencies."""
     count = len(latencies_ns)
     median_ns, p99_ns = quantiles(latencies_ns, (MEDIAN, P99))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from smprof.profile.schema import HOST_KINDS, LOST_NAME, SIDES
 from smprof_desktop.analysis.causes import Operators, causing_threads
 from smprof_desktop.analysis.executions import Columns, Part, blocks
-from smprof_desktop.analysis.intervals import Int64s
+from smprof_desktop.analysis.intervals import Int64s, ends_of, fit
 from smprof_desktop.analysis.statistics import MEDIAN, divide, exact_sum, quantiles
 
 STEP = re.compile(r"(step|iteration|iter|batch|train_step)[_ #-]?\d+|ProfilerStep#\d+", re.IGNORECASE | re.ASCII)
@@ -78,12 +78,14 @@ class AnnotationTotal:
 class OnGpu:
     """Per annotation, what was launched inside it: busy (the union) and span (first start to last end), in ns.
 
+    Both are int64, or Python integers (dtype object) where 64 bits may not hold a span.
+
     `launched` is False, and both are 0, where nothing was launched.
     """
 
     launched: NDArray[np.bool_]
-    busy_ns: Int64s
-    span_ns: Int64s
+    busy_ns: NDArray[Any]
+    span_ns: NDArray[Any]
 
 
 def is_step(name: str, wanted: str | None = None) -> bool:
@@ -179,11 +181,13 @@ def on_gpu(annotations: Part, device: Part, launch: NDArray[Any], host: Columns)
         return result
     by_start = linked[np.argsort(device.start_ns[linked], kind="stable")]
     starts_ns, ends_ns, launch = device.start_ns[by_start], device.end_ns[by_start], launch[by_start]
+    if not fit(starts_ns, ends_ns):
+        result = OnGpu(result.launched, result.busy_ns.astype(object), result.span_ns.astype(object))
     launch_ns, launch_thread = host["start_ns"][launch], host["thread"][launch].astype(np.int64)
     threads, depths = annotations.column("thread").astype(np.int64), annotations.column("depth")
     causing = causing_threads(operators_of(host), launch_thread, launch_ns, threads)
     recorded_start_ns = annotations.column("start_ns")
-    recorded_end_ns = recorded_start_ns + annotations.column("duration_ns")
+    recorded_end_ns = ends_of(recorded_start_ns, annotations.column("duration_ns"))
     for first, behind in blocks(threads):
         mine = np.flatnonzero((launch_thread == threads[first]) | (causing == threads[first]))
         times_ns = launch_ns[mine]
@@ -205,6 +209,7 @@ def _measure(result: OnGpu, groups: NDArray[Any], starts_ns: Int64s, ends_ns: In
     fresh = np.append(True, groups[1:] != groups[:-1])
     first = np.flatnonzero(fresh)
     reached_ns = _greatest_so_far(ends_ns, fresh)
+    starts_ns, reached_ns = starts_ns.astype(result.span_ns.dtype), reached_ns.astype(result.span_ns.dtype)
     gaps_ns = np.append(0, np.maximum(starts_ns[1:] - reached_ns[:-1], 0))
     gaps_ns[first] = 0
     span_ns = reached_ns[np.append(first[1:], len(groups)) - 1] - starts_ns[first]

@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 
 from smprof.profile.schema import SLICE_TABLES
 from smprof_desktop.analysis.executions import Part, blocks
-from smprof_desktop.analysis.intervals import Int64s, busy_per_bin, clip, intersect, length_within, union
+from smprof_desktop.analysis.intervals import (
+    Int64s,
+    busy_per_bin,
+    clip,
+    intersect,
+    length_of_disjoint,
+    length_within,
+    union,
+)
 from smprof_desktop.analysis.kernels import time_by_kind
 
 if TYPE_CHECKING:
@@ -93,7 +101,7 @@ def devices(device: Part, windows: Windows) -> list[DeviceUse]:
             DeviceUse(
                 int(indices[first]),
                 active_ns,
-                int((busy[1] - busy[0]).sum()) - active_ns,
+                length_of_disjoint(*busy) - active_ns,
                 *time_by_kind(kinds[first:behind], durations_ns[first:behind]),
                 tuple(stream_uses),
                 busy,

@@ -86,3 +86,40 @@ def test_times_of_this_decade_stay_exact() -> None:
     ends = np.array([origin + 7, origin + 9, origin + 12], np.int64)
     assert intervals.length(starts, ends) == 10
     assert intervals.busy_per_bin(starts, ends, np.array([origin + 1, origin + 10, origin + 20])).tolist() == [8, 1]
+
+
+FAR_APART = st.lists(
+    st.tuples(st.integers(-(1 << 63), (1 << 63) - 1), st.integers(-(1 << 63), (1 << 63) - 1)), max_size=6
+).map(lambda pairs: [(min(pair), max(pair)) for pair in pairs])
+
+
+def merged(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The slow twin of `union` for times that no set of moments can hold."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(pair for pair in pairs if pair[0] < pair[1]):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], end))
+        else:
+            found.append((start, end))
+    return found
+
+
+@given(FAR_APART, st.lists(st.integers(-(1 << 63), (1 << 63) - 1), min_size=2, max_size=6, unique=True))
+def test_lengths_are_exact_where_times_lie_further_apart_than_64_bits(
+    pairs: list[tuple[int, int]], edges: list[int]
+) -> None:
+    edges = sorted(edges)
+    inside = [
+        sum(max(0, min(end, behind) - max(start, begin)) for start, end in merged(pairs))
+        for begin, behind in pairwise(edges)
+    ]
+    starts, ends = intervals.union(*columns(pairs))
+    assert intervals.length(*columns(pairs)) == sum(end - start for start, end in merged(pairs))
+    assert intervals.busy_per_bin(*columns(pairs), np.array(edges, np.int64)).tolist() == inside
+    assert intervals.length_within(starts, ends, list(pairwise(edges))) == sum(inside)
+
+
+def test_an_end_behind_the_last_int64_is_the_last_int64() -> None:
+    last = (1 << 63) - 1
+    starts, durations = np.array([0, last - 5, last - 5, last]), np.array([10, 3, 9, 0])
+    assert intervals.ends_of(starts, durations).tolist() == [10, last - 2, last, last]
