@@ -12,17 +12,28 @@ from smprof_desktop.timeline.viewport import Limits, Viewport
 
 
 def share_text(lane: Lane, curve: Curve, view: Viewport, limits: Limits) -> str:
-    """The lane's busy share of the part of the profile that is in view; `≤` where overlap could only be bounded."""
-    if not lane.busy:
+    """`share` as text; `≤` where overlap could only be bounded, empty where nothing is known."""
+    found = share(curve, view, limits) if lane.busy else None
+    if found is None:
         return ""
-    begin, end = max(view.begin_ns, limits.begin_ns), min(view.end_ns, limits.end_ns)
-    if end <= begin:
-        return ""
-    edges = (np.arange(len(curve.value) + 1) + curve.first_bin) * np.int64(1 << curve.window.level)
-    part = np.minimum(edges[1:], end) - np.maximum(edges[:-1], begin)
-    share = min(float((curve.value * np.maximum(part, 0)).sum()) / (end - begin), 1.0)
     mark = "" if curve.is_exact else "≤ "
-    return f"{mark}{100 * share:.0f} %" if share == 0 or share >= 0.01 else f"{mark}<1 %"
+    return f"{mark}{100 * found:.0f} %" if found == 0 or found >= 0.01 else f"{mark}<1 %"
+
+
+def share(curve: Curve, view: Viewport, limits: Limits) -> float | None:
+    """Busy time ÷ the time that counts, both of the part of the profile in view; None where no time counts.
+
+    A view of the whole profile takes in what the windows hold beyond its slices, as the report of it does.
+    """
+    begin, end = max(view.begin_ns, limits.begin_ns), min(view.end_ns, limits.end_ns)
+    edges = (np.arange(len(curve.value) + 1) + curve.first_bin) * np.int64(1 << curve.window.level)
+    whole = np.minimum(edges[1:], limits.end_ns) - np.maximum(edges[:-1], limits.begin_ns)
+    part = np.maximum(np.minimum(edges[1:], end) - np.maximum(edges[:-1], begin), 0)
+    seen = part / np.maximum(whole, 1)
+    counted_ns = float((curve.counted_ns * seen).sum())
+    if view.begin_ns <= limits.begin_ns and limits.end_ns <= view.end_ns:
+        counted_ns += curve.outside_ns
+    return min(float((curve.busy_ns * seen).sum()) / counted_ns, 1.0) if counted_ns > 0 else None
 
 
 def in_view(curve: Curve, view: Viewport) -> NDArray[np.float64]:
@@ -58,6 +69,15 @@ def curve_rects(
     x0, width = x_px[:-1][keep], np.maximum(np.diff(x_px)[keep], 1.0)
     height = height[keep]
     return Rects(x0 + left_px, y_px + height_px - height, width, height, np.full(len(x0), colour, np.uint8))
+
+
+def value_text(value: float, unit: str) -> str:
+    """A counter's value with its unit: `22 %`, `12.3 GB`, `1.5 k`."""
+    unit = "B" if unit.lower() == "bytes" else unit
+    if unit in ("%", "°C", "C") or unit[:1] in ("k", "M", "G", "m"):  # has its prefix, or takes none
+        return f"{value:.3g} {unit}" if abs(value) < 1000 else f"{value:.0f} {unit}"
+    number = short_number(value)
+    return f"{number}{'' if number[-1].isalpha() else ' '}{unit}" if unit else number
 
 
 def short_number(value: float) -> str:

@@ -129,6 +129,12 @@ class Ladder:
         """Slices of the lane rows."""
         return sum(int(self._end_row[r]) - int(self._begin_row[r]) for r in lane_rows)
 
+    def span(self, lane_rows: Sequence[int]) -> tuple[int, int]:
+        """First start to last end of the lane rows; 0, 0 where they hold nothing."""
+        rows = [r for r in lane_rows if self._begin_row[r] < self._end_row[r]]
+        begin_ns = min((int(self._begin_ns[r]) for r in rows), default=0)
+        return begin_ns, max((int(self._end_ns[r]) for r in rows), default=0)
+
     def count(self, lane_row: int, begin_ns: int, end_ns: int) -> int:
         """Slices of the lane row that touch [begin_ns, end_ns)."""
         begin, end = self.rows_in(lane_row, begin_ns, end_ns)

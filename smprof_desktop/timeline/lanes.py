@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smprof.profile.schema import NONE, SLICE_TABLES
+from smprof_desktop.analysis.utilization import devices_of
 from smprof_desktop.slice_ref import SliceRef
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 GROUPS = ("host", "cpu", "gpus", "process", "device", "threads")
 SLICE_LANES = ("stream", "marks", "sync", "thread")
 CURVES = ("utilization", "counter")
+UTILIZATIONS = ("utilization", "host", "gpus", "process", "device")
+"""Kinds whose busy share is of the windows in which their processes recorded; that of the others is of the view."""
+_UNIT = re.compile(r"[(\[]([^()\[\]]+)[)\]]$|(%|\b[bB]ytes|\bm?W|\b[kMG]?Hz|°C|\b[kMG]?B/s)$")
 
 _Spans = Mapping[tuple[int, str], tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]
 
@@ -58,7 +62,8 @@ class Lane:
 
     `key` is stable from one opening of the profile to the next. `kind` is one of GROUPS, of SLICE_LANES (marks:
     annotations that a recorder projected onto a device; sync: synchronisation records) or of CURVES.
-    The lane's busy share, its density while collapsed and its curve are the mean over `busy` of each source's share.
+    The lane's busy share, its density while collapsed and its curve are the mean over `busy` of each source's share:
+    of the view, or, where `is_of_windows`, of the part of the view in which the source's process recorded.
     """
 
     key: str
@@ -70,12 +75,19 @@ class Lane:
     busy: tuple[BusySource, ...] = ()
     counters: tuple[CounterRange, ...] = ()
     """What a counter lane is the mean of."""
+    unit: str = ""
+    """Of a counter lane."""
     detail: str = ""
 
     @property
     def can_expand(self) -> bool:
         """Whether collapsing it would hide anything."""
         return bool(self.children) or len(self.rows) > 1
+
+    @property
+    def is_of_windows(self) -> bool:
+        """Whether the busy share is a utilization: of the windows in which its processes recorded."""
+        return self.kind in UTILIZATIONS
 
     def walk(self) -> Iterator[Lane]:
         """This lane and everything below it, in order."""
@@ -175,6 +187,12 @@ def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
     return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.findall(r"\d+|\D+", text))
 
 
+def unit_of(name: str) -> str:
+    """The unit that a counter's name ends with: `GPU memory (bytes)` or `power W`; empty where it tells none."""
+    found = _UNIT.search(name.strip())
+    return (found.group(1) or found.group(2)).strip() if found else ""
+
+
 def _spans(profile: Profile) -> _Spans:
     spans = {}
     for index, process in enumerate(profile.processes):
@@ -199,12 +217,24 @@ def _host(profile: Profile, host_index: int, name: str, members: list[int]) -> L
     shared = _counters_of_host(parts)
     if shared:
         lanes = _counter_lanes(f"{key}/cpu", shared, level=2)
-        children.append(Lane(f"{key}/cpu", "CPU", "cpu", 1, tuple(lanes), counters=lanes[0].counters))
+        first = lanes[0]
+        children.append(
+            Lane(
+                f"{key}/cpu",
+                "CPU",
+                "cpu",
+                1,
+                tuple(lanes),
+                counters=first.counters,
+                unit=first.unit,
+                detail=first.label,
+            )
+        )
     with_gpu = [part for part in parts if part.devices]
     busy = tuple(source for part in with_gpu for source in part.device_sources())
     if with_gpu:
         gpus = f"{key}/gpus"
-        detail = f"mean over {len(busy)} GPU{'s' if len(busy) != 1 else ''}"
+        detail = f"mean of {len(busy)} GPU{'s' if len(busy) != 1 else ''}"
         lanes = [Lane(f"{gpus}/utilization", "SUM Utilization", "utilization", 2, busy=busy, detail=detail)]
         lanes += [part.lane(gpus, 2) for part in with_gpu]
         children.append(Lane(gpus, "GPUs", "gpus", 1, tuple(lanes), busy=busy, detail=detail))
@@ -234,16 +264,16 @@ def _counters_of_host(parts: list[_ProcessLanes]) -> _Counters:
 def _counter_lanes(parent: str, counters: _Counters, level: int, prefix: str = "") -> list[Lane]:
     lanes = []
     for (device, name), by_cpu in counters.items():
-        key = f"{parent}/counter:{device}:{name}"
+        key, unit = f"{parent}/counter:{device}:{name}", unit_of(name)
         cpus = sorted(cpu for cpu in by_cpu if cpu != NONE)
         children = tuple(
-            Lane(f"{key}/cpu:{cpu}", f"CPU {cpu}", "counter", level + 1, counters=tuple(by_cpu[cpu]), detail=name)
+            Lane(f"{key}/cpu:{cpu}", f"CPU {cpu}", "counter", level + 1, (), (), (), tuple(by_cpu[cpu]), unit, name)
             for cpu in cpus
         )
         whole = tuple(by_cpu.get(NONE, ())) or tuple(r for cpu in cpus for r in by_cpu[cpu])
-        detail = f"mean over {len(cpus)} CPUs" if NONE not in by_cpu and len(cpus) > 1 else name
+        detail = f"mean of {len(cpus)} CPUs" if NONE not in by_cpu and len(cpus) > 1 else ""
         label = prefix + name.removeprefix("GPU ") if prefix else name
-        lanes.append(Lane(key, label, "counter", level, children, counters=whole, detail=detail))
+        lanes.append(Lane(key, label, "counter", level, children, (), (), whole, unit, detail))
     return lanes
 
 
@@ -279,11 +309,12 @@ class _ProcessLanes:
             target.setdefault(row, []).append(lane_row)
         used = {device for device, _ in (*self.streams, *self.marks) if device != NONE}
         used |= {device for device, _ in self.syncs if device in {d.index for d in self.info.devices} or device in used}
-        used |= {device.index for device in self.info.devices if device.used}
-        self.devices = sorted(used | {device for device, _ in self.streams})
+        self.used = devices_of(process)
+        """The devices that count in a mean; of the others there are only marks and synchronisations to show."""
+        self.devices = sorted(used | set(self.used) | {device for device, _ in self.streams})
 
     def device_sources(self) -> list[BusySource]:
-        return [self._device_source(device) for device in self.devices]
+        return [self._device_source(device) for device in self.used]
 
     def lane(self, parent: str, level: int) -> Lane:
         key = f"{parent}/process:{self.info.process}"
@@ -291,11 +322,13 @@ class _ProcessLanes:
         for device in self.devices:
             name = f"GPU-{device}" if device >= 0 else "GPU not recorded"
             model = next((d.name for d in self.info.devices if d.index == device), "")
-            busy: tuple[BusySource, ...] = (self._device_source(device),)
+            is_used = device in self.used
+            busy: tuple[BusySource, ...] = (self._device_source(device),) if is_used else ()
             gpu = f"{key}/gpu:{device}"
-            children.append(
-                Lane(f"{gpu}/utilization", f"{name} utilization", "utilization", level + 1, busy=busy, detail=model)
-            )
+            if is_used:
+                children.append(
+                    Lane(f"{gpu}/utilization", f"{name} utilization", "utilization", level + 1, busy=busy, detail=model)
+                )
             own = {k: v for k, v in self.counters.items() if k[0] == device}
             children += _counter_lanes(gpu, own, level + 1, f"{name} ")
             lanes = tuple(self._stream_lanes(gpu, device, level + 2))

@@ -17,6 +17,8 @@ from smprof_desktop.timeline.labels import Elider
 
 MAX_STATIC_TEXTS = 20_000
 INDENT_PX = 12.0
+MIN_DETAIL = 6
+"""Characters of a lane's detail below which none is shown."""
 ARROW_HEAD_PX = 7.0
 
 
@@ -35,6 +37,7 @@ class RasterPainter:
         self._small_metrics = QFontMetricsF(self.small)
         self._bold_metrics = QFontMetricsF(self.bold)
         self._header_elider = Elider(self._metrics.horizontalAdvance)
+        self._small_elider = Elider(self._small_metrics.horizontalAdvance)
         self._bold_elider = Elider(self._bold_metrics.horizontalAdvance)
         self._texts: OrderedDict[str, QStaticText] = OrderedDict()
         self._fills = [QColor(*fill) for fill in theme.fills]
@@ -190,6 +193,14 @@ class RasterPainter:
         painter.setFont(font)
         painter.setPen(_colour(self.theme.text))
         painter.drawText(QRectF(x_px, header.text_y_px, right, text_box_px), flags | Qt.AlignmentFlag.AlignLeft, label)
+        # What the share is of, or which GPU it is: as much of it as the label leaves room for.
+        detail_px = x_px + elider.width_px(label) + 8
+        detail = self._small_elider.elided(header.detail, right - share_px - detail_px) if header.detail else ""
+        if len(detail) >= min(MIN_DETAIL, len(header.detail)) > 0:
+            painter.setFont(self.small)
+            painter.setPen(_colour(self.theme.muted))
+            box = QRectF(detail_px, header.text_y_px, right, text_box_px)
+            painter.drawText(box, flags | Qt.AlignmentFlag.AlignLeft, detail)
         if header.share:
             painter.setFont(self.small)
             painter.setPen(_colour(self.theme.muted))

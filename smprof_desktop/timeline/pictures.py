@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from smprof.profile.schema import SLICE_TABLES
+from smprof_desktop.analysis import intervals
+from smprof_desktop.analysis.utilization import windows_within
+from smprof_desktop.report import windows_of
 from smprof_desktop.timeline.colours import SYNC, colour_of
 from smprof_desktop.timeline.ladder import MIN_FEW, UNKNOWN_NAME, Busy, Columns, Ladder, Slices
 from smprof_desktop.timeline.lanes import BusySource, CounterRange, Lane, Row
@@ -27,7 +30,11 @@ OWN_BINS = 3
 MAX_KEPT_UNIONS = 8_000_000
 """Device slices of a profile up to which the union of each device's streams is worked out and kept: 0.1 s a million."""
 KEPT_LEVELS = 2
+MAX_EDGE_BINS = 64
+MAX_EDGE_SLICES = 20_000
+"""Bins that a window begins or ends in, and slices in each, up to which its busy time is worked out exactly."""
 _UNKNOWN = 255
+_NOTHING = np.zeros(0, np.int64)
 _FIRST_NS, _LAST_NS = -(1 << 62), 1 << 62
 
 
@@ -75,12 +82,19 @@ class RowPicture:
 
 @dataclass(frozen=True)
 class Curve:
-    """One value per bin from `first_bin`, NaN where there is none. A utilization's values are shares."""
+    """One value per bin from `first_bin`, NaN where there is none.
+
+    The values of a busy curve are shares: the mean over its sources of busy time ÷ the time that counts. `busy_ns` and
+    `counted_ns` are the sums over the sources, `outside_ns` what counts outside the profile's span.
+    """
 
     window: Window
     first_bin: int
     value: NDArray[np.float64]
     is_exact: bool = True
+    busy_ns: I64 = field(default_factory=lambda: _NOTHING)
+    counted_ns: I64 = field(default_factory=lambda: _NOTHING)
+    outside_ns: int = 0
 
 
 class Names:
@@ -154,6 +168,8 @@ class Pictures:
         self._curves: dict[str, Curve] = {}
         self._busy_window = Window(0, 0, 0)
         self._busy: dict[tuple[BusySource, bool], Busy] = {}
+        self._recorded_ns: dict[int, I64] = {}
+        self._windows: dict[int, tuple[I64, I64]] = {}
         self._counter_ranges: dict[str, tuple[float, float]] = {}
 
     def begin_frame(self, budget_s: float | None) -> None:
@@ -185,20 +201,31 @@ class Pictures:
         found = self._curves.get(lane.key)
         if found is None or not self._serves(found.window, view):
             window = Window.around(view, self._limits)
-            found = self._curves[lane.key] = self.busy_in(lane.busy, window)
+            found = self._curves[lane.key] = self.busy_in(lane.busy, window, lane.is_of_windows)
         return found
 
-    def busy_in(self, sources: Sequence[BusySource], window: Window, bound: bool = False) -> Curve:
-        """The mean busy share of the sources in each bin of a window."""
+    def busy_in(self, sources: Sequence[BusySource], window: Window, is_of_windows: bool, bound: bool = False) -> Curve:
+        """The mean busy share of the sources in each bin of a window: of the bin, or of the recorded part of it."""
         first, last = window.begin_ns >> window.level, (window.end_ns - 1) >> window.level
-        total = np.zeros(last - first + 1, np.float64)
+        bins = last - first + 1
+        total, known = np.zeros(bins, np.float64), np.zeros(bins, np.int64)
+        busy_ns, counted_ns = np.zeros(bins, np.int64), np.zeros(bins, np.int64)
+        outside_ns = 0
         is_exact = True
         for source in sources:
             answer = self._busy_of(source, window, bound)
-            total += answer.busy_ns
-            is_exact &= answer.is_exact
-        total /= float(1 << window.level) * max(len(sources), 1)
-        return Curve(window, first, total, is_exact)
+            inside_ns, is_exact = answer.busy_ns, is_exact and answer.is_exact
+            own_ns = np.full(bins, 1 << window.level, np.int64)
+            if is_of_windows:
+                own_ns = self._recorded(source.process, window)
+                inside_ns, is_sure = self._inside(source, answer, own_ns, bound)
+                is_exact &= is_sure
+                outside_ns += self._recorded_outside(source.process)
+            total += inside_ns / np.maximum(own_ns, 1)
+            known += own_ns > 0
+            busy_ns, counted_ns = busy_ns + inside_ns, counted_ns + own_ns
+        value = np.where(known > 0, total / np.maximum(known, 1), np.nan)
+        return Curve(window, first, value, is_exact, busy_ns, counted_ns, outside_ns)
 
     def counter(self, lane: Lane, view: Viewport) -> Curve:
         """The lane's counter: in each bin the mean of its samples, or the last one before it."""
@@ -238,7 +265,7 @@ class Pictures:
     def _busy_of(self, source: BusySource, window: Window, bound: bool) -> Busy:
         """One source's busy time; kept, because a device counts for its own lanes, its process and its host."""
         if window != self._busy_window:
-            self._busy_window, self._busy = window, {}
+            self._busy_window, self._busy, self._recorded_ns = window, {}, {}
         found = self._busy.get((source, bound))
         if found is None:
             ladder = self.ladder(source.process)
@@ -247,6 +274,52 @@ class Pictures:
             )
             self._busy[source, bound] = found
         return found
+
+    def _windows_of(self, process: int) -> tuple[I64, I64]:
+        """When a process recorded: disjoint sorted starts and ends."""
+        found = self._windows.get(process)
+        if found is None:
+            edges = np.array(windows_within(windows_of(self._profile.processes[process]), None, None), np.int64)
+            found = self._windows[process] = edges.reshape(-1, 2)[:, 0], edges.reshape(-1, 2)[:, 1]
+        return found
+
+    def _recorded(self, process: int, window: Window) -> I64:
+        """How much of each bin of a window lies in the profile's span and in the windows of a process."""
+        if window != self._busy_window:
+            self._busy_window, self._busy, self._recorded_ns = window, {}, {}
+        found = self._recorded_ns.get(process)
+        if found is None:
+            edges = np.arange(window.begin_ns >> window.level, ((window.end_ns - 1) >> window.level) + 2)
+            inside = intervals.clip(*self._windows_of(process), self._limits.begin_ns, self._limits.end_ns)
+            found = intervals.busy_per_bin(*inside, edges << np.int64(window.level))
+            self._recorded_ns[process] = found
+        return found
+
+    def _recorded_outside(self, process: int) -> int:
+        """How much of the windows of a process lies outside the profile's span."""
+        starts, ends = self._windows_of(process)
+        before, after = (np.minimum(ends, self._limits.begin_ns), np.maximum(starts, self._limits.end_ns))
+        return int(np.maximum(before - starts, 0).sum() + np.maximum(ends - after, 0).sum())
+
+    def _inside(self, source: BusySource, busy: Busy, recorded_ns: I64, bound: bool) -> tuple[I64, bool]:
+        """The part of each bin's busy time inside the windows of the source's process, and whether it is exact."""
+        ladder, (starts, ends) = self.ladder(source.process), self._windows_of(source.process)
+        begin_ns, end_ns = ladder.span(source.lane_rows)
+        if len(starts) == 1 and starts[0] <= begin_ns and end_ns <= ends[0]:
+            return busy.busy_ns, True
+        inside = np.minimum(busy.busy_ns, recorded_ns)
+        cut = np.flatnonzero((recorded_ns > 0) & (recorded_ns < 1 << busy.level) & (busy.busy_ns > 0))
+        is_exact = not bound and len(cut) <= MAX_EDGE_BINS
+        for at in cut[:MAX_EDGE_BINS].tolist() if is_exact else ():
+            low_ns = (busy.first_bin + at) << busy.level
+            high_ns = low_ns + (1 << busy.level)
+            if sum(ladder.count(lane_row, low_ns, high_ns) for lane_row in source.lane_rows) > MAX_EDGE_SLICES:
+                is_exact = False
+                continue
+            found = ladder.slices(source.lane_rows, low_ns, high_ns)
+            both = intervals.intersect(found.start_ns, found.end_ns, *intervals.clip(starts, ends, low_ns, high_ns))
+            inside[at] = int((both[1] - both[0]).sum())
+        return inside, is_exact
 
     def _make_row(self, row: Row, kind: str, view: Viewport) -> RowPicture:
         ladder, names = self.ladder(row.process), self.names(row.process)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from smprof.profile.schema import SLICE_TABLES
 from smprof_desktop.slice_ref import SliceRef
 from smprof_desktop.timeline.colours import COUNTER, CURVE, DENSITY
-from smprof_desktop.timeline.curves import curve_rects, in_view, share_text, short_number
+from smprof_desktop.timeline.curves import curve_rects, in_view, share_text, value_text
 from smprof_desktop.timeline.draw_list import Arrow, Box, DrawList, Header, Hit, Label, Rects
 from smprof_desktop.timeline.labels import MIN_LABEL_PX, Elider, TextWidth
 from smprof_desktop.timeline.ladder import Columns
@@ -239,7 +239,7 @@ class Scene:
         )
         seen = in_view(curve, frame.view)
         seen = seen[np.isfinite(seen)]
-        return short_number(float(seen.mean())) if len(seen) else ""
+        return value_text(float(seen.mean()), lane.unit) if len(seen) else ""
 
     def _pixels(self, parts: _Parts, frame: Frame) -> tuple[Rects, Rects, Rects, tuple[Label, ...]]:
         """Columns, slices, slices of no length, and labels, in widget pixels, cut to the view."""
@@ -395,7 +395,7 @@ class Scene:
             begin, end = self.limits.begin_ns >> level, ((self.limits.end_ns - 1) >> level) + 1
             window = Window(begin << level, end << level, level)
             sources = tuple(source for root in self.tree.roots for source in root.busy)
-            self._overview = int(frame.view.width_px), self._pictures.busy_in(sources, window, bound=True)
+            self._overview = int(frame.view.width_px), self._pictures.busy_in(sources, window, True, bound=True)
         curve = self._overview[1]
         return curve_rects(curve, curve.value, whole, frame.header_px, 3.0, self.metrics.overview_px - 5, DENSITY)
 

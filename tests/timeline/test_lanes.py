@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from smprof_desktop.slice_ref import SliceRef
 from smprof_desktop.timeline import lanes
 from tests.make_profile import make_profile
@@ -74,6 +76,33 @@ algo-2
     loader 9
 """
     )
+
+
+def test_a_device_with_marks_only_has_a_lane_and_no_share_in_the_mean(tmp_path: Path) -> None:
+    text = "process 0 pid=1\ndevice 1 H100\nkernel 0/7 20+10 gemm\nannotation 1/7 20+10 step\nsync 1/8 20+5 wait"
+    tree = lanes.build(make_profile(tmp_path, text))
+    assert len(tree.by_key["host:algo-1/gpus/utilization"].busy) == 1
+    labels = [lane.label for lane in tree.walk()]
+    assert "GPU-1 utilization" not in labels
+    assert labels[labels.index("GPU-1 device") :][:3] == [
+        "GPU-1 device", "annotations · stream 7", "synchronisation · stream 8",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [
+        ("CPU utilization (%)", "%"),
+        ("memory allocated [bytes]", "bytes"),
+        ("CPU utilization %", "%"),
+        ("power W", "W"),
+        ("clk_unhalted_ref.tsc", ""),
+        ("NEW", ""),
+        ("(", ""),
+    ],
+)
+def test_the_unit_of_a_counter(name: str, unit: str) -> None:
+    assert lanes.unit_of(name) == unit
 
 
 def test_keys_are_stable_and_distinct(tmp_path: Path) -> None:

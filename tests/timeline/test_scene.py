@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from smprof.profile.reader import Profile
+from smprof_desktop import report
+from smprof_desktop.dashboard import panels
 from smprof_desktop.slice_ref import SliceRef
 from smprof_desktop.timeline import lanes
 from smprof_desktop.timeline.draw_list import DrawList, Header
@@ -134,6 +136,63 @@ def test_the_share_is_that_of_the_view(tmp_path: Path) -> None:
     assert header_of(scene.draw(near), "stream 7").share == "55 %"
     far = replace(frame, view=Viewport(0, 100, 1000.0))
     assert header_of(scene.draw(far), "stream 7").share == "0 %"
+
+
+UTILIZED = {
+    "an annotation outlives the window": "process 0 pid=1 window=0:100\nkernel 0/7 0+100 k\nannotation 1 0+1000 step_0",
+    "a window outlives the slices": "process 0 pid=1 window=0:1000\nkernel 0/7 100+100 k\nkernel 0/8 150+100 k",
+    "a kernel reaches out of the window": "process 0 pid=1 window=100:300\nkernel 0/7 0+150 k\nkernel 0/7 260+90 k",
+    "recorded twice": "process 0 pid=1 windows=0:100,600:1000\nkernel 0/7 50+200 k\nkernel 0/8 590+210 k",
+    "two processes, two windows": "process 0 pid=1 window=0:100\nkernel 0/7 0+60 k\n"
+    "process 1 pid=2 window=500:1000\nkernel 1/7 550+200 k\ndevice 1 H100 used",
+    "a GPU that did nothing": "process 0 pid=1 window=0:100\ndevice 0 H100 used\ndevice 1 H100 used\nkernel 0/7 0+50 k",
+    "a GPU that holds marks only": "process 0 pid=1 window=0:100\nkernel 0/7 0+100 k\nannotation 1/7 0+100 step_0\n"
+    "device 1 H100",
+    "no window recorded": "process 0 pid=1\nkernel 0/7 10+30 k\nannotation 1 0+90 step_0",
+    "many slices": "process 0 pid=1 window=2000:39000\n"
+    + "\n".join(f"kernel 0/7 {i * 97}+{i % 60} k" for i in range(500)),
+}
+
+
+@pytest.mark.parametrize("text", UTILIZED.values(), ids=UTILIZED.keys())
+def test_utilization_is_that_of_report_and_panel(tmp_path: Path, text: str) -> None:
+    profile = make_profile(tmp_path, text)
+    devices = report.build(profile)["devices"]
+    scene, frame = scene_of(profile)
+    drawing = scene.draw(replace(frame, view=Viewport(profile.begin_ns, profile.end_ns, 700.0)))
+    for device in devices:
+        header = header_of(drawing, f"GPU-{device['device']} utilization")
+        assert header.share == f"{100 * device['utilization']:.0f} %"
+    sums = {header_of(drawing, label).share for label in ("SUM Utilization", "GPUs", "algo-1")}
+    active, window = (sum(device[key] for device in devices) for key in ("active_ns", "window_ns"))
+    assert sums == {f"{100 * active / window:.0f} %"}
+    panel = panels.gpu_utilization_over_time(panels.Scope(profile))
+    assert isinstance(panel, panels.Lines)
+    windows = [window for process in profile.processes for window in report.windows_of(process)]
+    if all(
+        profile.begin_ns <= begin and end <= profile.end_ns for begin, end in windows
+    ):  # the panel ends with the slices
+        assert sums == {f"{panel.lines[0].mean:.0f} %"}
+    assert header_of(drawing, "SUM Utilization").detail == f"mean of {len(devices)} GPU{'s'[: len(devices) - 1]}"
+
+
+def test_utilization_in_view_is_that_of_the_report_for_the_range(tmp_path: Path) -> None:
+    profile = make_profile(tmp_path, UTILIZED["recorded twice"])
+    scene, frame = scene_of(profile)
+    for begin, end in ((20, 70), (0, 600), (400, 640), (90, 95), (200, 300)):
+        (device,) = report.build(profile, profile.begin_ns + begin, profile.begin_ns + end)["devices"]
+        drawing = scene.draw(replace(frame, view=Viewport(profile.begin_ns + begin, profile.begin_ns + end, 700.0)))
+        expected = "" if device["utilization"] is None else f"{100 * device['utilization']:.0f} %"
+        assert header_of(drawing, "GPU-0 utilization").share == expected
+
+
+def test_a_utilization_is_drawn_of_what_was_recorded(tmp_path: Path) -> None:
+    """Half a bin recorded and busy is a full bar; what was not recorded is empty, not idle."""
+    profile = make_profile(tmp_path, "process 0 pid=1 window=0:64\nkernel 0/7 0+64 k\nannotation 1 0+1024 step_0")
+    scene, frame = scene_of(profile)
+    curves = scene.draw(replace(frame, view=Viewport(0, 1024, 8.0))).curves
+    assert set(curves.x_px.tolist()) == {HEADER_PX} and set(curves.width_px.tolist()) == {1.0}
+    assert curves.height_px.tolist() == [scene.metrics.curve_px - 4] * 2
 
 
 def test_the_arrow_runs_from_start_edge_to_start_edge(tmp_path: Path) -> None:
@@ -288,7 +347,7 @@ counter 500 "power W" gap device=0
     assert drawing.curves.width_px[own].tolist() == [200, 200]
     heights = drawing.curves.height_px[own].tolist()
     assert heights[0] == pytest.approx(heights[1] / 2, abs=0.5)
-    assert header.share == "75"
+    assert header.share == "75 W"
 
 
 def test_times_beyond_two_to_the_32_microseconds_are_drawn_right(tmp_path: Path) -> None:
