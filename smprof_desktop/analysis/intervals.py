@@ -7,6 +7,7 @@ object) instead of int64.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -129,6 +130,19 @@ def overlapping(starts: NDArray[Any], ends: NDArray[Any], begin: int, end: int |
     if end is not None:
         inside &= starts < end
     return inside
+
+
+def greatest_so_far(values: Int64s, fresh: NDArray[np.bool_]) -> Int64s:
+    """The running maximum, which begins anew wherever `fresh` is true."""
+    least = int(values.min())
+    reach = int(values.max()) - least + 1
+    groups = np.cumsum(fresh)
+    if reach * int(groups[-1] + 1) < 1 << 62:
+        # Each group is lifted above the one before it, so that one running maximum does for all.
+        lift = groups * reach - least
+        return np.asarray(np.maximum.accumulate(values + lift) - lift, np.int64)
+    edges = [*np.flatnonzero(fresh).tolist(), len(values)]
+    return np.concatenate([np.maximum.accumulate(values[low:high]) for low, high in pairwise(edges)])
 
 
 def _in_order(times: Int64s) -> Int64s:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from smprof.profile.layout import nesting
 from smprof.profile.schema import HOST_KINDS, LOST_NAME
 from smprof_desktop.analysis.executions import Columns, Part, blocks
-from smprof_desktop.analysis.intervals import Int64s
+from smprof_desktop.analysis.intervals import Int64s, greatest_so_far
 from smprof_desktop.analysis.statistics import sums
 
 _OP = HOST_KINDS.index("op")
@@ -32,42 +33,75 @@ class OperatorTotal:
 class OperatorTree:
     """The operators of one process and who called whom.
 
-    The operators are rows `first`, `first + 1`, … of the host table; `parent` counts from `first` too, -1 where none.
+    The operators are rows `first`, `first + 1`, … of the host table. All columns are as long as there are operators,
+    and count from `first` too.
     """
 
     first: int
     parent: Int64s
+    """The operator in which each one was called, on the same thread; -1 where none."""
+    depth: NDArray[np.int32]
+    """How many operators stand around it."""
+    order: Int64s
+    """Every operator, thread by thread: before those called in it, and after those called before it."""
+
+    def levels(self) -> list[Int64s]:
+        """The operators by their depth, 0 first."""
+        by_depth = np.argsort(self.depth, kind="stable")
+        edges = np.concatenate(([0], np.cumsum(np.bincount(self.depth)))).tolist()
+        return [by_depth[low:high] for low, high in pairwise(edges)]
 
 
 def tree(host: Columns) -> OperatorTree:
-    """The operator in which each one was called, on the same thread."""
+    """Who called whom among the operators of the host table."""
     kinds = host["kind"]
     first, behind = int(np.searchsorted(kinds, _OP, "left")), int(np.searchsorted(kinds, _OP, "right"))
     starts_ns, durations_ns = host["start_ns"][first:behind], host["duration_ns"][first:behind]
-    parent = np.full(behind - first, -1, np.int64)
+    parent, order = np.full(behind - first, -1, np.int64), np.empty(behind - first, np.int64)
+    depth = np.zeros(behind - first, np.int32)
     for low, high in blocks(host["thread"][first:behind]):
         # A thread's rows come depth by depth, so equal starts keep the outermost first.
-        order = low + np.argsort(starts_ns[low:high], kind="stable")
-        _, above = nesting(np.array([0, high - low], np.int64), starts_ns[order], durations_ns[order])
-        parent[order] = np.where(above >= 0, order[np.maximum(above, 0)], -1)
-    return OperatorTree(first, parent)
+        rows = order[low:high] = low + np.argsort(starts_ns[low:high], kind="stable")
+        bounds = np.array([0, high - low], np.int64)
+        depth[rows], above = nesting(bounds, starts_ns[rows], durations_ns[rows])
+        parent[rows] = np.where(above >= 0, rows[np.maximum(above, 0)], -1)
+    return OperatorTree(first, parent, depth, order)
 
 
-def self_times(parent: Int64s, starts_ns: Int64s, ends_ns: Int64s) -> Int64s:
+def self_times(operators: OperatorTree, starts_ns: Int64s, ends_ns: Int64s) -> Int64s:
     """Each operator's duration minus the time of the operators called directly in it.
 
     Where operators cross, each moment belongs to the one that started last, so self time is never negative.
     """
     result = np.asarray(ends_ns - starts_ns, np.int64)
-    rows = np.flatnonzero(parent >= 0)
-    callers, reached_ns = parent[rows], starts_ns[rows]
-    while len(rows):
-        # What an operator covers is taken from the one around it, and what sticks out of that one from the next.
-        until_ns = np.maximum(np.minimum(ends_ns[rows], ends_ns[callers]), reached_ns)
-        np.subtract.at(result, callers, until_ns - np.maximum(reached_ns, np.minimum(starts_ns[callers], until_ns)))
-        callers = parent[callers]
-        sticks_out = (until_ns < ends_ns[rows]) & (callers >= 0)
-        rows, callers, reached_ns = rows[sticks_out], callers[sticks_out], until_ns[sticks_out]
+    called = np.flatnonzero(operators.parent >= 0)
+    callers = operators.parent[called]
+    np.subtract.at(result, callers, result[called].copy())
+    crosses = called[ends_ns[called] > ends_ns[callers]]
+    if len(crosses):
+        cluster = np.empty(len(result), np.int64)
+        cluster[operators.order] = np.cumsum(operators.parent[operators.order] < 0)
+        rows = operators.order[np.isin(cluster[operators.order], cluster[crosses])]
+        for low, high in blocks(cluster[rows]):
+            result[rows[low:high]] = _uncovered(starts_ns[rows[low:high]].tolist(), ends_ns[rows[low:high]].tolist())
+    return result
+
+
+def _uncovered(starts_ns: list[int], ends_ns: list[int]) -> list[int]:
+    """Of each interval the length that no later one covers. Starts ascend, but for those of empty intervals."""
+    result = [0] * len(starts_ns)
+    behind: list[tuple[int, int]] = []  # the union of the later ones, the first of them on top
+    for index in range(len(starts_ns) - 1, -1, -1):
+        start_ns, end_ns = starts_ns[index], ends_ns[index]
+        if start_ns >= end_ns:
+            continue
+        covered_ns, reached_ns = 0, end_ns
+        while behind and behind[-1][0] < end_ns:
+            begin_ns, until_ns = behind.pop()
+            covered_ns += min(until_ns, end_ns) - begin_ns
+            reached_ns = max(reached_ns, until_ns)
+        result[index] = end_ns - start_ns - covered_ns
+        behind.append((start_ns, reached_ns))
     return result
 
 
@@ -83,7 +117,7 @@ def device_times(operators: OperatorTree, host: Columns, device: Part, launch: N
     operator = host["op"][launch[linked]] - operators.first
     known = (operator >= 0) & (operator < len(times_ns))
     times_ns = sums(operator[known], device.duration_ns[linked][known], len(times_ns))
-    for rows in reversed(_levels(operators.parent)[1:]):
+    for rows in reversed(operators.levels()[1:]):
         np.add.at(times_ns, operators.parent[rows], times_ns[rows])
     return times_ns
 
@@ -110,11 +144,11 @@ def totals(host: Part, device: Part, launch: NDArray[Any], texts: list[str]) -> 
     starts_ns[place], ends_ns[place], shown[place] = called.start_ns, called.end_ns, True
     name_ids = np.clip(table["name_id"][rows], -1, len(texts) - 1).astype(np.int64)
     device_ns = device_times(operators, table, device, launch)
-    outermost = ~_within_same_name(operators.parent, name_ids)
+    outermost = ~_within_same_name(operators, name_ids)
     groups, size = np.where(name_ids < 0, len(texts), name_ids), len(texts) + 1
     counts = np.bincount(groups[shown], minlength=size)
     host_total_ns = sums(groups, ends_ns - starts_ns, size)
-    host_self_ns = sums(groups, self_times(operators.parent, starts_ns, ends_ns), size)
+    host_self_ns = sums(groups, self_times(operators, starts_ns, ends_ns), size)
     device_total_ns = sums(groups[outermost], device_ns[outermost], size)
     return merged(
         OperatorTotal(
@@ -140,27 +174,29 @@ def merged(found: Any) -> list[OperatorTotal]:
     return sorted(by_name.values(), key=lambda total: (-total.host_total_ns, total.name))
 
 
-def _levels(parent: Int64s) -> list[Int64s]:
-    """Rows by how many operators stand around them, 0 first."""
-    depth = np.zeros(len(parent), np.int64)
-    ancestor = parent.copy()
-    rows = np.flatnonzero(ancestor >= 0)
-    while len(rows):
-        depth[rows] += 1
-        ancestor[rows] = parent[ancestor[rows]]
-        rows = rows[ancestor[rows] >= 0]
-    order = np.argsort(depth, kind="stable")
-    edges = np.concatenate(([0], np.cumsum(np.bincount(depth)))) if len(depth) else np.zeros(1, np.int64)
-    return [order[low:high] for low, high in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
-
-
-def _within_same_name(parent: Int64s, name_ids: Int64s) -> NDArray[np.bool_]:
+def _within_same_name(operators: OperatorTree, name_ids: Int64s) -> NDArray[np.bool_]:
     """Which operators stand, at any distance, inside one of their own name."""
-    found = np.zeros(len(parent), bool)
-    ancestor = parent.copy()
-    rows = np.flatnonzero(ancestor >= 0)
-    while len(rows):
-        found[rows] |= name_ids[ancestor[rows]] == name_ids[rows]
-        ancestor[rows] = parent[ancestor[rows]]
-        rows = rows[(ancestor[rows] >= 0) & ~found[rows]]
+    found = np.zeros(len(name_ids), bool)
+    names = name_ids + 1  # -1 is a name too: the lost one
+    least, greatest = (
+        np.full(int(names.max()) + 1, np.iinfo(np.int32).max, np.int32),
+        np.zeros(int(names.max()) + 1, np.int32),
+    )
+    np.minimum.at(least, names, operators.depth)
+    np.maximum.at(greatest, names, operators.depth)
+    nests = least < greatest  # what always stands equally deep is never inside itself
+    if not nests.any():
+        return found
+    # In this order each operator is followed by all that stand in it: `size` of them, itself included.
+    size = np.ones(len(name_ids), np.int64)
+    for rows in reversed(operators.levels()[1:]):
+        np.add.at(size, operators.parent[rows], size[rows])
+    place = np.flatnonzero(nests[names[operators.order]])
+    rows = operators.order[place]
+    by_name = np.argsort(names[rows], kind="stable")
+    rows, place = rows[by_name], place[by_name]
+    fresh = np.append(True, names[rows[1:]] != names[rows[:-1]])
+    behind = greatest_so_far(place + size[rows], fresh)
+    inside = np.append(False, place[1:] < behind[:-1]) & ~fresh
+    found[rows[inside]] = True
     return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from smprof.profile.schema import HOST_KINDS, LOST_NAME, SIDES
 from smprof_desktop.analysis.causes import Operators, causing_threads
 from smprof_desktop.analysis.executions import Columns, Part, blocks
-from smprof_desktop.analysis.intervals import Int64s, ends_of, fit
+from smprof_desktop.analysis.intervals import Int64s, ends_of, fit, greatest_so_far
 from smprof_desktop.analysis.statistics import MEDIAN, divide, exact_sum, quantiles
 
 STEP = re.compile(r"(step|iteration|iter|batch|train_step)[_ #-]?\d+|ProfilerStep#\d+", re.IGNORECASE | re.ASCII)
@@ -208,7 +207,7 @@ def _measure(result: OnGpu, groups: NDArray[Any], starts_ns: Int64s, ends_ns: In
         groups, starts_ns, ends_ns = groups[by_group], starts_ns[by_group], ends_ns[by_group]
     fresh = np.append(True, groups[1:] != groups[:-1])
     first = np.flatnonzero(fresh)
-    reached_ns = _greatest_so_far(ends_ns, fresh)
+    reached_ns = greatest_so_far(ends_ns, fresh)
     starts_ns, reached_ns = starts_ns.astype(result.span_ns.dtype), reached_ns.astype(result.span_ns.dtype)
     gaps_ns = np.append(0, np.maximum(starts_ns[1:] - reached_ns[:-1], 0))
     gaps_ns[first] = 0
@@ -217,19 +216,6 @@ def _measure(result: OnGpu, groups: NDArray[Any], starts_ns: Int64s, ends_ns: In
     result.launched[here] = True
     result.span_ns[here] = span_ns
     result.busy_ns[here] = span_ns - np.add.reduceat(gaps_ns, first)
-
-
-def _greatest_so_far(values: Int64s, fresh: NDArray[np.bool_]) -> Int64s:
-    """The running maximum, which begins anew wherever `fresh` is true."""
-    least = int(values.min())
-    reach = int(values.max()) - least + 1
-    groups = np.cumsum(fresh)
-    if reach * int(groups[-1] + 1) < 1 << 62:
-        # Each group is lifted above the one before it, so that one running maximum does for all.
-        lift = groups * reach - least
-        return np.asarray(np.maximum.accumulate(values + lift) - lift, np.int64)
-    edges = [*np.flatnonzero(fresh).tolist(), len(values)]
-    return np.concatenate([np.maximum.accumulate(values[low:high]) for low, high in pairwise(edges)])
 
 
 def _sum_known(values: Iterable[int | None]) -> int | None:

@@ -65,7 +65,7 @@ def test_self_time_belongs_to_the_innermost_operator(calls: Calls) -> None:
             if row is not None:
                 expected[row] += 1
     ends_ns = table["start_ns"] + table["duration_ns"]
-    found = operators.self_times(operators.tree(table).parent, table["start_ns"], ends_ns)
+    found = operators.self_times(operators.tree(table), table["start_ns"], ends_ns)
     assert found.tolist() == expected
 
 
@@ -96,3 +96,36 @@ def test_device_time_counts_an_execution_once_a_name(calls: Calls, launched: lis
     assert {name: time for name, time in found.items() if time} == {n: t for n, t in expected.items() if t}
     assert sum(total.count for total in totals) == len(table)
     assert sum(total.host_total_ns for total in totals) == int(table["duration_ns"].sum())
+
+
+def test_deep_nesting_is_worked_out_level_by_level() -> None:
+    """Every name stands in itself, 10,000 deep: walking from each to all above it would be 50 million steps."""
+    deep = 10_000
+    table = host_table([(1, index, 3 * deep - 2 * index, index % 3) for index in range(deep)])
+    rows_seen = 0
+
+    class Counted(operators.OperatorTree):
+        def levels(self) -> list[operators.Int64s]:
+            nonlocal rows_seen
+            found = super().levels()
+            rows_seen += sum(map(len, found))
+            return found
+
+    tree = operators.tree(table)
+    assert tree.depth.tolist() == list(range(deep))
+    counted = Counted(tree.first, tree.parent, tree.depth, tree.order)
+    within = operators._within_same_name(counted, table["name_id"])
+    assert np.flatnonzero(~within).tolist() == [0, 1, 2]
+    assert rows_seen == deep
+    ends_ns = table["start_ns"] + table["duration_ns"]
+    own_ns = operators.self_times(counted, table["start_ns"], ends_ns)
+    assert own_ns.tolist() == [2] * (deep - 1) + [deep + 2]
+
+
+def test_long_chains_of_crossing_operators_are_walked_once() -> None:
+    """Each starts before the one before it ends, so all are one cluster; the last started owns each moment."""
+    count = 10_000
+    table = host_table([(1, 2 * index, 2 * count, 0) for index in range(count)])
+    ends_ns = table["start_ns"] + table["duration_ns"]
+    own_ns = operators.self_times(operators.tree(table), table["start_ns"], ends_ns)
+    assert own_ns.tolist() == [2] * (count - 1) + [2 * count]
