@@ -16,7 +16,7 @@ from isal import igzip
 from smprof.profile.manifest import Clock, Process, ProfileError
 from smprof.profile.reader import ProcessProfile, Profile
 from smprof_desktop.exporters.columns import unread
-from smprof_desktop.exporters.events import ProcessEvents
+from smprof_desktop.exporters.events import MOST_CORRELATION, ProcessEvents
 from smprof_desktop.exporters.json_text import quoted
 from smprof_desktop.exporters.redaction import Redactor
 from smprof_desktop.exporters.selection import select
@@ -119,7 +119,9 @@ def _write(
         tracks = Tracks(info, pid, device_pids, name.rstrip(": "))
         events = ProcessEvents(source, selection, tracks, redactor, raise_by)
         if len(chosen) > 1:
-            raise_by += events.greatest_correlation()
+            highest = raise_by + events.greatest_correlation()
+            # Ids so high that no room is left come from a hostile file: they stay as they are.
+            raise_by = highest if highest < MOST_CORRELATION else 0
         total = max(len(selection), 1)
         done = 0
         for rows, text in events.texts():

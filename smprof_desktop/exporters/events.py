@@ -24,6 +24,9 @@ from smprof_desktop.exporters.tracks import ROWS_AT_ONCE, Tracks, places_of
 I64 = NDArray[np.int64]
 
 
+MOST_CORRELATION = 1 << 53
+"""Ids from here on are written as they are: readers that take every number for a double could not tell them apart."""
+
 _API, _OP, _SYNC, _OTHER = (HOST_KINDS.index(kind) for kind in ("api", "op", "sync", "other"))
 _MEMCPY = DEVICE_KINDS.index("memcpy")
 _OTHER_COPY = COPY_KINDS.index("Other")
@@ -100,7 +103,8 @@ class ProcessEvents:
 
     def _correlation(self, table: Columns, rows: I64) -> Any:
         values = table["correlation"][rows]
-        return integers(np.where(values == NONE, NONE, values + self._raise_by))
+        raised = (values != NONE) & (values < MOST_CORRELATION)
+        return integers(np.where(raised, values + self._raise_by, values))
 
     def _host(self, table: Columns, rows: I64, arguments_of: RowArguments) -> Any:
         kinds, name_ids = table["kind"][rows], table["name_id"][rows]

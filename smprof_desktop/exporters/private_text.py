@@ -1,6 +1,7 @@
 """What is private in a text, as a table of rules, and which keys have private values. Pure.
 
 Each rule is sought in what the ones before it left. Nothing that a rule puts in its place is found by another.
+Repetitions have limits, so that no text can be made that takes for ever: whatever begins a match looks so far only.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ SUSPICIOUS = (
 """A text without any of this holds nothing that a rule below finds. For Python and for RE2 (Arrow)."""
 
 _SUSPICIOUS = re.compile(SUSPICIOUS)
-_COMPONENT = r"[^\s/\\:*?\"'<>|,;()\[\]{}]+"
+_COMPONENT = r"[^\s/\\:*?\"'<>|,;()\[\]{}]{1,255}"
 _EXTENSION = (
     r"(?:py|pyc|pyx|ipynb|so|cpp|cc|cxx|cu|cuh|c|h|hpp|rs|go|js|sh|json|jsonl|ya?ml|toml|ini|cfg|conf|txt|csv|parquet"
     r"|pt|pth|ckpt|bin|safetensors|onnx|npy|npz|pkl|tar|gz|zip|log|db|sqlite|pem|key|env)"
 )
 
-_ABSOLUTE = rf"(?P<folders>(?<![\w/.\-)\]}}>*])[~.]*/(?:{_COMPONENT}/)*)(?P<file>{_COMPONENT})"
-_RELATIVE = rf"(?P<folders>(?<![\w/])(?:{_COMPONENT}[/\\]+)+)(?P<file>{_COMPONENT}\.{_EXTENSION}\b)"
+_ABSOLUTE = rf"(?P<folders>(?<![\w/.\-)\]}}>*])[~.]{{0,3}}/(?:{_COMPONENT}/){{0,64}})(?P<file>{_COMPONENT})"
+_RELATIVE = rf"(?P<folders>(?<![\w/])(?:{_COMPONENT}[/\\]{{1,4}}){{1,64}})(?P<file>{_COMPONENT}\.{_EXTENSION}\b)"
 
 _FILE = re.compile(r"\.[A-Za-z]\w{0,12}$|\(-?\d+\): $")
 
@@ -87,8 +88,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "access key",
         re.compile(
-            r"(?P<key>\b\w*(?:password|passwd|secret|api[_-]?key|access[_-]?key|auth[_-]?token|(?<![a-z])token)\w*"
-            r"\s*(?:=(?!=)|:)\s*[\"']?)[^\s\"',;&]{3,}",
+            r"(?P<key>\b\w{0,64}(?:password|passwd|secret|api[_-]?key|access[_-]?key|auth[_-]?token|(?<![a-z])token)\w{0,64}"
+            r"\s{0,9}(?:=(?!=)|:)\s{0,9}[\"']?)[^\s\"',;&]{3,}",
             re.IGNORECASE,
         ),
         _value,
@@ -97,13 +98,13 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "command line",
         re.compile(
-            r"(?:(?<=\s)|^)(?:\S*[/\\])?(?:python[\d.]*|torchrun|accelerate|deepspeed|mpirun|mpiexec|srun|sbatch|bash"
-            r"|sh|nsys|docker|sudo|env)(?:\.exe)?\s+(?:\S+\s+)*?(?:-{1,2}\w|\S+\.(?:py|sh)\b).*",
+            r"(?:(?<=\s)|^)(?:\S{0,999}[/\\])?(?:python[\d.]*|torchrun|accelerate|deepspeed|mpirun|mpiexec|srun|sbatch|bash"
+            r"|sh|nsys|docker|sudo|env)(?:\.exe)?\s{1,9}(?:\S{1,255}\s{1,9}){0,9}?(?:-{1,2}\w|\S{1,255}\.(?:py|sh)\b).*",
             re.DOTALL,
         ),
         _all,
     ),
-    Rule("command line", re.compile(r"\S+\.(?:py|sh)\s+--?\w.*", re.DOTALL), _all),
+    Rule("command line", re.compile(r"(?<!\S)\S{1,999}\.(?:py|sh)\s{1,9}--?\w.*", re.DOTALL), _all),
     Rule(
         "environment",
         re.compile(
@@ -112,8 +113,8 @@ RULES: tuple[Rule, ...] = (
         ),
         _value,
     ),
-    Rule("path", re.compile(r"\b[a-zA-Z][a-zA-Z0-9+.-]+://[^\s\"'<>]*"), _all),
-    Rule("e-mail", re.compile(r"[\w.+%-]+@[\w-]+(?:\.[\w-]+)+"), _all),
+    Rule("path", re.compile(r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s\"'<>]*"), _all),
+    Rule("e-mail", re.compile(r"(?<![\w.+%-])[\w.+%-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,9}"), _all),
 )
 
 LATER_RULES: tuple[Rule, ...] = (
@@ -121,26 +122,34 @@ LATER_RULES: tuple[Rule, ...] = (
     # several with semicolons between them.
     Rule(
         "path",
-        re.compile(r"(?:(?<=;)|^)(?P<folders>[^<>\n;]*[/\\])(?P<file>[^/\\\n;]+\(-?\d+\): )", re.MULTILINE),
+        re.compile(
+            r"(?:(?<=;)|^)(?P<folders>[^<>\n;]{0,4095}[/\\])(?P<file>[^/\\\n;]{1,255}\(-?\d+\): )", re.MULTILINE
+        ),
         _file,
     ),
     Rule(
         "path",
-        re.compile(r"(?P<folders>(?:\b[A-Za-z]:|\\\\)[\\/]?(?:[^\\/:*?\"<>|\r\n]+[\\/]+)*)(?P<file>[^\s\\/:*?\"<>|]+)"),
+        re.compile(
+            r"(?P<folders>(?:\b[A-Za-z]:|\\\\)[\\/]?(?:[^\\/:*?\"<>|\r\n]{1,255}[\\/]{1,4}){0,64})(?P<file>[^\s\\/:*?\"<>|]+)"
+        ),
         lambda match, keep_file: _file(match, keep_file) if re.search(r"[\\/]", match["folders"]) else None,
     ),
     Rule(
-        "path", re.compile(rf"(?P<folders>(?<![\w/.\-)\]}}>*])[~.]*/(?:{_COMPONENT}/)*)(?P<file>{_COMPONENT})"), _file
+        "path",
+        re.compile(rf"(?P<folders>(?<![\w/.\-)\]}}>*])[~.]{{0,3}}/(?:{_COMPONENT}/){{0,64}})(?P<file>{_COMPONENT})"),
+        _file,
     ),
     Rule(
         "path",
-        re.compile(rf"(?P<folders>(?<![\w/])(?:{_COMPONENT}[/\\]+)+)(?P<file>{_COMPONENT}\.{_EXTENSION}\b)"),
+        re.compile(
+            rf"(?P<folders>(?<![\w/])(?:{_COMPONENT}[/\\]{{1,4}}){{1,64}})(?P<file>{_COMPONENT}\.{_EXTENSION}\b)"
+        ),
         _file,
     ),
     Rule(
         "host",
         re.compile(
-            r"(?<![\w.-])(?:ip-\d+-\d+-\d+-\d+(?:\.[\w-]+)*|(?:[\w-]+\.)+(?:internal|local|lan|corp|intra|amazonaws\.com)"
+            r"(?<![\w.-])(?:ip-\d{1,3}-\d{1,3}-\d{1,3}-\d{1,3}(?:\.[\w-]{1,63}){0,9}|(?:[\w-]{1,63}\.){1,9}(?:internal|local|lan|corp|intra|amazonaws\.com)"
             r"(?:\.\w+)?)(?![\w-])"
         ),
         _all,
@@ -150,7 +159,7 @@ LATER_RULES: tuple[Rule, ...] = (
         "IP address",
         # Four groups at least: `c10::be` is C++.
         re.compile(
-            r"(?<![\w:.])(?=(?:[0-9a-fA-F]*:){3})(?=[0-9a-fA-F:]*[0-9a-fA-F]:[0-9a-fA-F])[0-9a-fA-F:]{5,}(?![\w:])"
+            r"(?<![\w:.])(?=(?:[0-9a-fA-F]{0,4}:){3})(?=[0-9a-fA-F:]{0,40}[0-9a-fA-F]:[0-9a-fA-F])[0-9a-fA-F:]{5,45}(?![\w:])"
         ),
         _ip_address,
     ),
@@ -174,7 +183,7 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 _HOME = re.compile(r"(?:/home/|/Users/|[\\/]Users[\\/]+|/export/home/)([A-Za-z][\w.-]{1,40})")
 _USER = re.compile(r"\b(?:user|username|login|USER|LOGNAME)\s*[=:]\s*[\"']?([A-Za-z][\w.-]{1,40})")
-_LOCAL_PART = re.compile(r"([\w.+-]{2,40})@[\w-]+(?:\.[\w-]+)+")
+_LOCAL_PART = re.compile(r"(?<![\w.+-])([\w.+-]{2,40})@[\w-]{1,63}\.[\w-]")
 _NOBODY = frozenset(
     word
     for line in (
