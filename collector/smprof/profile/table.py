@@ -116,13 +116,35 @@ class Table:
                 found = self._pieces[name, index] = self._load_piece(column(self.name, name), index)
             return found
 
-    def has_part(self, name: str, begin: int, end: int) -> bool:
-        """Whether rows [begin, end) of a column are in memory: `part` would not touch the disk."""
-        if name in self._columns or begin >= end:
-            return True
-        first = int(np.searchsorted(self._piece_ends, max(begin, 0), "right"))
-        last = int(np.searchsorted(self._piece_ends, min(end, self._rows), "left"))
-        return bool(len(self._piece_ends)) and all((name, index) in self._pieces for index in range(first, last + 1))
+    def held(self, name: str, begin: int, end: int) -> NDArray[Any] | None:
+        """Rows [begin, end) of a column where they are in memory, else None. Never waits for a thread that reads."""
+        begin, end = max(begin, 0), min(end, self._rows)
+        if end <= begin:
+            return np.zeros(0, cols.dtype_of(column(self.name, name)))
+        first = int(np.searchsorted(self._piece_ends, begin, "right"))
+        last = int(np.searchsorted(self._piece_ends, end, "left"))
+        if name not in self._columns and first < len(self._piece_ends):
+            pieces = [found for i in range(first, last + 1) if (found := self._pieces.get((name, i))) is not None]
+            if len(pieces) == last + 1 - first:
+                origin = int(self._piece_ends[first - 1]) if first else 0
+                return (pieces[0] if len(pieces) == 1 else np.concatenate(pieces))[begin - origin : end - origin]
+        whole = self._columns.get(name)  # last: another thread puts the column in place before it drops the pieces
+        return whole[begin:end] if isinstance(whole, np.ndarray) else None
+
+    def held_at(self, name: str, rows: NDArray[np.int64]) -> NDArray[Any] | None:
+        """The values of a column at some rows where all are in memory, else None. Never waits."""
+        values = np.empty(len(rows), cols.dtype_of(column(self.name, name)))
+        if name not in self._columns:
+            owners = np.searchsorted(self._piece_ends, rows, "right")
+            found = {index: self._pieces.get((name, index)) for index in np.unique(owners).tolist()}
+            if found and all(piece is not None for piece in found.values()):
+                for index, piece in found.items():
+                    mine = np.flatnonzero(owners == index)
+                    assert piece is not None
+                    values[mine] = piece[rows[mine] - (int(self._piece_ends[index - 1]) if index else 0)]
+                return values
+        whole = self._columns.get(name)
+        return values if len(rows) == 0 else whole[rows] if isinstance(whole, np.ndarray) else None
 
     def forget(self) -> None:
         """Let go of all columns; they are read again when asked for."""
