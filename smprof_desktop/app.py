@@ -30,7 +30,8 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QColor, QFont, QPixmap
 from PySide6.QtWidgets import QApplication
 
-from smprof.profile.manifest import ProfileError, write_atomically
+from smprof.profile.manifest import ProfileError
+from smprof_desktop import destination
 from smprof_desktop.progress import CancelCheck, Progress, silent
 from smprof_desktop.session import Session
 from smprof_desktop.settings import Settings
@@ -219,13 +220,7 @@ def _write(window: MainWindow, out: Path, scale: float) -> None:
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
     if not pixmap.toImage().save(buffer, "PNG"):  # type: ignore[call-overload]
         raise ProfileError("The picture could not be made; give a smaller size.")
-    try:
-        write_atomically(out, bytes(buffer.data().data()))
-    except OSError as error:
-        raise ProfileError(
-            f"The picture cannot be written to {out}: {(error.strerror or 'no reason given').lower()}; choose "
-            f"another place."
-        ) from None
+    destination.write(out, bytes(buffer.data().data()))
 
 
 def _need_display() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from smprof import __version__
-from smprof.profile.manifest import ProfileError, write_atomically
+from smprof.profile.manifest import ProfileError
 from smprof_desktop.progress import Cancelled, Progress
 
 if TYPE_CHECKING:
@@ -262,8 +262,11 @@ def _import(options: argparse.Namespace) -> int:
 def _report(options: argparse.Namespace) -> int:
     if options.json == "-" and options.html == "-":
         raise ProfileError("Standard output cannot hold both JSON and HTML; give one of them a file.")
-    from smprof_desktop import report, targets
+    from smprof_desktop import destination, report, targets
 
+    for target in (options.json, options.html):
+        if target not in (None, "-"):
+            destination.check(Path(target))
     with TerminalProgress() as progress:
         profile = targets.open_targets(options.targets, progress)
         begin_ns, end_ns = (
@@ -327,11 +330,10 @@ def _widest_name() -> int:
 
 
 def _snapshot(options: argparse.Namespace) -> int:
-    from smprof_desktop import targets
+    from smprof_desktop import destination, targets
 
     targets.check(options.targets)
-    if not options.out.absolute().parent.is_dir():
-        raise ProfileError(f"The folder of {options.out} does not exist; create it first.")
+    destination.check(options.out)
     from smprof_desktop.app import snapshot
 
     with TerminalProgress() as progress:
@@ -376,7 +378,9 @@ def _write(target: str, text: str) -> None:
     if target == "-":
         sys.stdout.write(text)
     else:
-        write_atomically(Path(target), text.encode())
+        from smprof_desktop import destination
+
+        destination.write(Path(target), text.encode())
 
 
 class TerminalProgress:
