@@ -189,3 +189,28 @@ def test_a_journal_from_another_profile(original: Path, damaged: Path, tmp_path:
     whole = rows_of(Profile.open(original))
     shutil.copy(next(other.rglob("journal.jsonl")), next(damaged.rglob("journal.jsonl")))
     hold(damaged, whole)
+
+
+def test_each_line_of_a_journal_damaged(original: Path, damaged: Path) -> None:
+    """A file that no line names any more is read all the same, and flagged."""
+    whole = rows_of(Profile.open(original))
+    journal = next(damaged.rglob("journal.jsonl"))
+    lines = journal.read_bytes().splitlines(keepends=True)
+    for index, line in enumerate(lines):
+        for broken in (b"{" + line, line.replace(b'"file": "', b'"file": "x'), b""):
+            journal.write_bytes(b"".join([*lines[:index], broken, *lines[index + 1 :]]))
+            hold(damaged, whole)
+            opened = Profile.open(damaged)
+            assert rows_of(opened) == whole
+            assert "unjournaled_segment" in {loss.kind for loss in opened.losses}
+
+
+def test_a_merged_file_waits_for_the_journal_while_its_segments_are_there(tmp_path: Path) -> None:
+    """So it stands after a crash between writing the file and replacing the journal."""
+    folder = write(tmp_path / "p", merge=False, seed=1)
+    whole = rows_of(Profile.open(folder))
+    merged = write(tmp_path / "merged", merge=True, seed=1)
+    for path in merged.rglob("host-*.parquet"):
+        shutil.copy(path, folder / path.relative_to(merged))
+    opened = Profile.open(folder)
+    assert rows_of(opened) == whole and opened.losses == []

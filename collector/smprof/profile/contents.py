@@ -66,8 +66,7 @@ def list_process(folder: Path) -> Listing:
     files: dict[str, tuple[storage.TableFile, ...]] = {}
     for table in TABLES:
         mine = [named for named in found if named.table == table]
-        # A merged file counts once the journal names it; until then its segments do.
-        merges = [named for named in mine if named.merged and (named.name in journal or not journal)]
+        merges = _merged_files(mine, journal)
         kept = [
             named
             for named in mine
@@ -84,6 +83,22 @@ def list_process(folder: Path) -> Listing:
         if present:
             files[table] = present
     return Listing(files, journal, tuple(losses))
+
+
+def _merged_files(
+    files: Sequence[storage.TableFile], journal: Mapping[str, storage.JournalLine]
+) -> list[storage.TableFile]:
+    """The merged files of one table that count: once the journal names them, until then their segments do.
+
+    One that the journal does not name counts where nothing else holds its rows: the line that named it is damaged.
+    """
+    counted = [named for named in files if named.merged and (named.name in journal or not journal)]
+    others = sorted((n for n in files if n.merged and n not in counted), key=lambda n: n.first - n.last)
+    for named in others:
+        rivals = (*counted, *(segment for segment in files if not segment.merged))
+        if not any(rival.first <= named.last and named.first <= rival.last for rival in rivals):
+            counted.append(named)
+    return counted
 
 
 def check_bytes(folder: Path, named: storage.TableFile, line: storage.JournalLine | None) -> str | None:
