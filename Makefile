@@ -3,7 +3,7 @@ SHELL := bash
 BIN := .venv/bin
 PY := $(BIN)/python
 
-.PHONY: help setup setup-test run test lint format bench pictures dist sample locks clean
+.PHONY: help setup setup-test run test lint format bench soak pictures dist sample locks clean
 
 help:
 	@echo 'make run       set up, then open the application on the sample profile'
@@ -12,6 +12,7 @@ help:
 	@echo 'make lint      formatting, style, types, layers'
 	@echo 'make format    mend formatting and what ruff can mend'
 	@echo 'make bench     measure against the budgets: a table, and build/bench.json'
+	@echo 'make soak      ten minutes of damaged traces and profiles (SOAK_SECONDS=600, SOAK_FIRST=1)'
 	@echo 'make pictures  a picture of every page, light and dark, under build/pictures/'
 	@echo 'make dist      wheels and source archives under dist/'
 	@echo 'make sample    make the sample profile in resources/ anew'
@@ -45,6 +46,9 @@ test: lint
 
 bench: setup-test
 	$(PY) tests/bench/run.py
+
+soak: setup-test
+	$(PY) -m tests.soak.run
 
 dist: setup-test
 	rm -rf dist
