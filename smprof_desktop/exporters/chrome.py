@@ -15,7 +15,6 @@ from isal import igzip
 
 from smprof.profile.manifest import Clock, Process, ProfileError
 from smprof.profile.reader import ProcessProfile, Profile
-from smprof_desktop.exporters.columns import unread
 from smprof_desktop.exporters.events import MOST_CORRELATION, ProcessEvents
 from smprof_desktop.exporters.json_text import quoted
 from smprof_desktop.exporters.redaction import Redactor
@@ -112,7 +111,7 @@ def _write(
             progress((at + share) / len(chosen), f"writing process {name}")
 
         tell(0.0)
-        source = unread(process)
+        source = process.unread()
         selection = select(source, *range_ns)
         recorded |= selection.recorded
         name = info.name if len(chosen) == 1 else f"{info.host} {info.process}: {info.name}"

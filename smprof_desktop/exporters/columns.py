@@ -8,13 +8,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from smprof.profile.reader import ProcessProfile
-
-
-def unread(process: ProcessProfile) -> ProcessProfile:
-    """The same process with nothing read yet: its columns go when it goes, so a pass holds one process at a time."""
-    return ProcessProfile(process.folder, process.info, process._version, process.guard)
-
 
 def replaced(texts: Any, pattern: str, new: Callable[[str], str]) -> Any:
     """An Arrow array of texts with `new` of each that holds the pattern (RE2); asked once for each distinct text."""

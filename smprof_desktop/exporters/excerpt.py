@@ -17,7 +17,6 @@ from smprof.profile.reader import ProcessProfile, Profile
 from smprof.profile.schema import LOST_NAME, NONE, TABLES
 from smprof.profile.writer import SEGMENT_ROWS, ProcessWriter, ProfileWriter, free_folder
 from smprof_desktop.exporters import arguments
-from smprof_desktop.exporters.columns import unread
 from smprof_desktop.exporters.redaction import Redactor
 from smprof_desktop.exporters.selection import KEPT_TABLES, Selection, counts, new_positions, select
 from smprof_desktop.progress import CancelCheck, Cancelled, Progress, never, silent
@@ -113,7 +112,7 @@ def _write(profile: Profile, chosen: Sequence[ProcessProfile], job: _Job, progre
         if job.cancelled():
             raise Cancelled
         progress(index / len(profile.processes), f"writing process {process.info.process}")
-        source = unread(process)
+        source = process.unread()
         selection = select(source, job.begin_ns, job.end_ns) if process in chosen else None
         missing = counts(source, selection)
         left_out = {name: left_out[name] + missing[name] for name in KEPT_TABLES}

@@ -20,7 +20,6 @@ from smprof.profile.manifest import Device, Host, Loss, Manifest, Process, Threa
 from smprof.profile.reader import ProcessProfile, Profile
 from smprof.profile.schema import HOST_KINDS
 from smprof_desktop.analysis.quantities import elide_middle
-from smprof_desktop.exporters.columns import unread
 from smprof_desktop.exporters.json_text import is_json
 from smprof_desktop.exporters.private_text import (
     LATER_RULES,
@@ -268,7 +267,7 @@ def inspect(
     for index, process in enumerate(chosen):
         _go_on(cancelled)
         progress(index / len(chosen) / 2, "looking for what is private")
-        collect.process(unread(process))
+        collect.process(process.unread())
     manifest = profile.manifest
     collect.value([manifest.hyperparameters, manifest.sources, [host.metadata for host in manifest.hosts]])
     collect.text(manifest.name)
@@ -278,7 +277,7 @@ def inspect(
         _go_on(cancelled)
         progress(0.5 + index / len(chosen) / 2, "looking for what is private")
         redactor.process(process.info)
-        _look_through(redactor, unread(process))
+        _look_through(redactor, process.unread())
     return redactor
 
 

@@ -105,6 +105,12 @@ class ProcessProfile:
             for table in (self._tables or {}).values():
                 table.forget()
 
+    def unread(self) -> ProcessProfile:
+        """The same process with nothing in memory yet: what is read of it goes with it."""
+        fresh = ProcessProfile(self.folder, self.info, self._version, self.guard)
+        fresh._shift_ns = self._shift_ns
+        return fresh
+
     def shift(self, shift_ns: int) -> None:
         """Count time from another moment: `shift_ns` is added to every time. Before any table is read."""
         if self._tables is not None:
