@@ -28,7 +28,7 @@ from smprof.profile.manifest import (
     parse_manifest,
 )
 from smprof.profile.writer import SEGMENT_ROWS, ProfileWriter, free_folder
-from smprof_desktop.importers import content, nsight_report
+from smprof_desktop.importers import content, crew, nsight_report
 from smprof_desktop.importers.chrome import import_events
 from smprof_desktop.importers.detect import detect
 from smprof_desktop.importers.document import TraceDocument
@@ -38,7 +38,7 @@ from smprof_desktop.importers.nsight import import_database
 from smprof_desktop.importers.placing import Placed, place_processes
 from smprof_desktop.progress import CancelCheck, Cancelled, Progress, never, silent
 
-VERSION = 1
+VERSION = 2
 """Of what the importers write: kept imports of another version are not used again."""
 
 READABLE = ("kineto", "chrome", "nsight", "nsys-rep")
@@ -50,7 +50,10 @@ _IN_MEMORY_BYTES = 1 << 30
 """Longer texts are written in segments on the way, which costs a merge."""
 _UNPLACED = "unplaced"
 _UNPLACED_AS = f"{_UNPLACED}, process {_UNPLACED}"
-_READ_SHARE, _EVENTS_SHARE = 0.2, 0.7
+_EVENTS_SHARE = 0.7
+_MOST_HELPERS = 4
+_SHARED_BYTES = 32 << 20
+"""Of shorter texts starting processes to share the work takes longer than they save."""
 _POLL_SECONDS = 0.1
 
 
@@ -104,9 +107,16 @@ def readable(path: Path) -> str:
 
 
 def import_file(
-    path: Path, out: Path, shift_ns: int = 0, advance: Callable[[float], None] = lambda share: None
+    path: Path,
+    out: Path,
+    shift_ns: int = 0,
+    advance: Callable[[float], None] = lambda share: None,
+    helpers: Sequence[Connection] = (),
 ) -> None:
-    """Make a profile of one trace file, in this process. `shift_ns` is added to every time. Raises ProfileError."""
+    """Make a profile of one trace file, in this process. `shift_ns` is added to every time. Raises ProfileError.
+
+    `helpers`: connections to processes that run `crew.work`; they end once there is nothing more for them to read.
+    """
     kind = readable(path)
     if kind in ("nsight", "nsys-rep"):
         _import_nsight(path, kind, out, shift_ns, advance)
@@ -115,16 +125,7 @@ def import_file(
     rows = None if content.likely_bytes(path) < _IN_MEMORY_BYTES else SEGMENT_ROWS
     writer = ProfileWriter(out, manifest, segment_rows=rows)
     try:
-        document = TraceDocument(content.FileText(path), manifest.lose)
-        if kind == "chrome":
-            manifest.clock = import_events(
-                document, writer, _new_process, shift_ns, path.name, manifest.lose, _later(advance)
-            )
-        else:
-            process = writer.process(_new_process())
-            trace = TraceImport(process, manifest.lose, shift_ns)
-            keys = trace.run(document, _later(advance))
-            manifest.clock = describe(process.info, trace, keys, path.name)
+        _import_events(path, kind, writer, shift_ns, advance, helpers)
     except ProfileError as error:
         raise ProfileError(f"{path} cannot be imported: {error}") from None
     manifest.sources = [_source(path, kind)]
@@ -132,9 +133,31 @@ def import_file(
     advance(1.0)
 
 
-def _later(advance: Callable[[float], None]) -> Callable[[float], None]:
-    """Progress of what comes behind reading the file."""
-    return lambda share: advance(_READ_SHARE + share * _EVENTS_SHARE)
+def _import_events(
+    path: Path,
+    kind: str,
+    writer: ProfileWriter,
+    shift_ns: int,
+    advance: Callable[[float], None],
+    helpers: Sequence[Connection],
+) -> None:
+    """The processes of a JSON text. What is needed on the way is as large as what is written, and ends with this."""
+    manifest = writer.manifest
+    document = TraceDocument(content.FileText(path), manifest.lose)
+    read = _events_of(advance)
+    if kind == "chrome":
+        manifest.clock = import_events(document, writer, _new_process, shift_ns, path.name, manifest.lose, read)
+        return
+    process = writer.process(_new_process())
+    trace = TraceImport(process, manifest.lose, shift_ns)
+    with crew.PieceCrew(helpers, shift_ns) if helpers else nullcontext() as readers:
+        keys = trace.run(document, read, readers)
+    manifest.clock = describe(process.info, trace, keys, path.name)
+
+
+def _events_of(advance: Callable[[float], None]) -> Callable[[float], None]:
+    """Progress of reading events, behind which comes writing."""
+    return lambda share: advance(share * _EVENTS_SHARE)
 
 
 def _new_process() -> Process:
@@ -192,8 +215,12 @@ def _import_all(tasks: list[tuple[Path, Path, int]], progress: Progress, cancell
     shares = [0.0] * len(tasks)
     # The largest first: the smaller ones fill up the time beside it.
     waiting = sorted(range(len(tasks)), key=lambda index: sizes[index])
-    workers = [_Worker() for _ in range(min(len(tasks), os.cpu_count() or 1))]
+    at_once = min(len(tasks), os.cpu_count() or 1)
+    helpers = _helpers_of([path for path, _out, _shift in tasks], at_once)
+    workers: list[_Worker] = []
     try:
+        for _ in range(at_once):
+            workers.append(_Worker(helpers))
         while True:
             for worker in workers:
                 if worker.task is None and waiting:
@@ -213,16 +240,31 @@ def _import_all(tasks: list[tuple[Path, Path, int]], progress: Progress, cancell
             worker.stop()
 
 
-class _Worker:
-    """A child process that imports one file after the other, and the index of the one it is at."""
+def _helpers_of(paths: Sequence[Path], at_once: int) -> int:
+    """How many processes share the work of each that imports: none where the files do that themselves, or are short."""
+    helpers = min((os.cpu_count() or 1) // at_once, _MOST_HELPERS)
+    long = (content.likely_bytes(path) >= _SHARED_BYTES and detect(path) == "kineto" for path in paths)
+    return helpers if helpers > 1 and any(long) else 0
 
-    def __init__(self) -> None:
+
+class _Worker:
+    """A child process that imports one file after the other, and the index of the one it is at.
+
+    Its helpers are children of this process too: each is connected with it, and ends when either does.
+    """
+
+    def __init__(self, helpers: int) -> None:
         context = multiprocessing.get_context("spawn")
         self.task: int | None = None
         self.connection, theirs = context.Pipe()
-        self._process: SpawnProcess = context.Process(target=_work, args=(theirs,), daemon=True)
-        self._process.start()
-        theirs.close()
+        pipes = [context.Pipe() for _ in range(helpers)]
+        self._helpers = [context.Process(target=crew.work, args=(end,), daemon=True) for _, end in pipes]
+        arguments = (theirs, [end for end, _ in pipes])
+        self._process: SpawnProcess = context.Process(target=_work, args=arguments, daemon=True)
+        for process in (self._process, *self._helpers):
+            process.start()
+        for end in (theirs, *(end for pipe in pipes for end in pipe)):
+            end.close()
 
     def give(self, index: int, tasks: list[tuple[Path, Path, int]]) -> None:
         """Start a task."""
@@ -251,11 +293,12 @@ class _Worker:
         self.connection.close()
         if self.task is not None:
             self._process.terminate()
-        self._process.join(2)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join()
-        self._process.close()
+        for process in (self._process, *self._helpers):
+            process.join(2)
+            if process.is_alive():
+                process.kill()
+                process.join()
+            process.close()
 
     def _crashed(self, tasks: list[tuple[Path, Path, int]]) -> ProfileError:
         assert self.task is not None
@@ -266,7 +309,7 @@ class _Worker:
         )
 
 
-def _work(connection: Connection) -> None:
+def _work(connection: Connection, helpers: list[Connection]) -> None:
     """What a child does: import what it is told until there is no more."""
     # Ctrl-C reaches the whole group; the parent decides what becomes of the children.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -285,7 +328,9 @@ def _work(connection: Connection) -> None:
             told[0] = 0.0
             answer: float | str = 1.0
             try:
-                import_file(Path(path), Path(out), shift_ns, advance)
+                long = content.likely_bytes(Path(path)) >= _SHARED_BYTES
+                still = [end for end in helpers if long and not end.closed]
+                import_file(Path(path), Path(out), shift_ns, advance, still)
             except ProfileError as error:
                 answer = str(error)
             except MemoryError:

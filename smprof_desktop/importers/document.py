@@ -22,7 +22,7 @@ from smprof_desktop.importers.content import Text
 Lose = Callable[[str, int, str], None]
 T = TypeVar("T")
 
-PIECE_BYTES = 8 << 20
+PIECE_BYTES = 4 << 20
 _BEYOND_BYTES = 1 << 20
 _MOST_MARKS_OF_AN_EVENT = 8
 _BETWEEN = b", \t\r\n"

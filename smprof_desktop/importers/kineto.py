@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from smprof.profile.schema import HOST_KINDS, NONE
 from smprof.profile.writer import ProcessWriter
 from smprof_desktop.importers import spans, times
-from smprof_desktop.importers.document import Event, EventSource, Lose
+from smprof_desktop.importers.crew import PieceCrew
+from smprof_desktop.importers.document import Event, EventSource, Lose, TraceDocument
 from smprof_desktop.importers.executions import Executions
 from smprof_desktop.importers.flows import Call, Flows
 from smprof_desktop.importers.names import text_of
@@ -62,11 +63,25 @@ class TraceImport:
         self._instants: Counter[str] = Counter()
         self._phases: Counter[str] = Counter()
 
-    def run(self, document: EventSource, advance: Callable[[float], None] = lambda share: None) -> dict[str, Any]:
-        """Read everything and write it; gives the document's other top-level keys."""
-        for events, share in document.pieces():
-            self._add(self._reader.read(events))
-            advance(share)
+    def run(
+        self,
+        document: EventSource,
+        advance: Callable[[float], None] = lambda share: None,
+        crew: PieceCrew | None = None,
+    ) -> dict[str, Any]:
+        """Read everything and write it; gives the document's other top-level keys.
+
+        A `crew` reads the pieces of a text beside this process, and is dismissed when there are no more.
+        """
+        if crew is not None and isinstance(document, TraceDocument):
+            for piece, share in document.pieces_by(crew, self._reader.read):
+                self._add(piece)
+                advance(share)
+            crew.dismiss()
+        else:
+            for events, share in document.pieces():
+                self._add(self._reader.read(events))
+                advance(share)
         self._write_pairs(document)
         self._link_by_flows(document)
         self._write_calls_without_correlation()
