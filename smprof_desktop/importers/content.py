@@ -14,6 +14,10 @@ from smprof.profile.manifest import ProfileError
 GZIP_MAGIC = b"\x1f\x8b"
 MAX_BYTES = 64 << 30
 """More than this, decompressed, is refused: a small file can unpack to anything."""
+MAX_RATIO = 200
+"""So many times its size, decompressed, no trace has: even events that are all alike pack to a fiftieth at best."""
+
+_UNSUSPECTED_BYTES = 256 << 20
 
 _READ_BYTES = 256 << 10
 _UNPACK_BYTES = 4 << 20
@@ -144,10 +148,8 @@ class FileText(Text):
                 blocks = iter(lambda: stream.read(_READ_BYTES), b"")
                 for block in self._unpacked(self._counted(blocks)) if packed else self._counted(blocks):
                     length += len(block)
-                    if length > MAX_BYTES:
-                        raise ProfileError(
-                            f"{self._path} unpacks to more than {MAX_BYTES >> 30} GiB; record a shorter trace."
-                        )
+                    if packed:
+                        _refuse_excess(self._path, length, self._read_bytes)
                     yield block
         except OSError as error:
             raise ProfileError(
@@ -195,6 +197,16 @@ def likely_bytes(path: Path) -> int:
     while length < size * 2:
         length += 1 << 32
     return length
+
+
+def _refuse_excess(path: Path, unpacked_bytes: int, packed_bytes: int) -> None:
+    """Raise ProfileError where gzip data unpacks to more than a trace would."""
+    if unpacked_bytes > MAX_BYTES:
+        raise ProfileError(f"{path} unpacks to more than {MAX_BYTES >> 30} GiB; record a shorter trace.")
+    if unpacked_bytes > max(_UNSUSPECTED_BYTES, packed_bytes * MAX_RATIO):
+        raise ProfileError(
+            f"{path} unpacks to more than {MAX_RATIO} times its size, as no trace does; export or download it again."
+        )
 
 
 def head(path: Path, limit_bytes: int) -> bytes:
