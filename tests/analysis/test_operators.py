@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -54,6 +55,41 @@ def innermost_at(table: Memory, thread: int, moment: int) -> int | None:
     return best[2] if best else None
 
 
+LINES = st.lists(
+    st.tuples(st.sampled_from(HOST_KINDS[:3]), *(st.integers(*ends) for ends in ((1, 2), (0, 30), (0, 20)))),
+    max_size=25,
+)
+
+
+@given(LINES, st.sampled_from([0, 1, operators.MOST_LINES]))
+def test_the_caller_is_the_operator_that_started_last_among_those_open(
+    lines: list[tuple[str, int, int, int]], most_lines: int
+) -> None:
+    """Also with other slices on the lines between, where operators cross, and where lines are sorted instead."""
+    rows = np.array([(HOST_KINDS.index(kind), *rest) for kind, *rest in lines], np.int64).reshape(-1, 4)
+    rows = rows[np.lexsort((-rows[:, 3], rows[:, 2], rows[:, 1]))]
+    depth, _ = nesting(group_bounds(rows[:, 1]), rows[:, 2], rows[:, 3])
+    order = np.lexsort((rows[:, 2], depth, rows[:, 1], rows[:, 0]))
+    kind, thread, start_ns, duration_ns = rows[order].T
+    table = Memory(kind=kind, thread=thread, depth=depth[order], start_ns=start_ns, duration_ns=duration_ns)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(operators, "MOST_LINES", most_lines)
+        patch.setattr(operators, "FEWEST_ON_LINE", 1)
+        tree = operators.tree(table)
+    for row in range(len(tree.parent)):
+        at = tree.first + row
+        seen = [
+            (int(start_ns[other]), int(table["depth"][other]), other - tree.first)
+            for other in range(tree.first, tree.first + len(tree.parent))
+            if thread[other] == thread[at]
+            and table["depth"][other] < table["depth"][at]
+            and start_ns[other] <= start_ns[at] < start_ns[other] + max(int(duration_ns[other]), 1)
+        ]
+        parent = max(seen)[2] if seen else -1
+        assert tree.parent[row] == parent
+        assert tree.depth[row] == (tree.depth[parent] + 1 if seen else 0)
+
+
 @given(CALLS)
 def test_self_time_belongs_to_the_innermost_operator(calls: Calls) -> None:
     """Also where operators cross, so that no self time is negative (a trace cut to µs once showed −6.49 %)."""
@@ -102,23 +138,13 @@ def test_deep_nesting_is_worked_out_level_by_level() -> None:
     """Every name stands in itself, 10,000 deep: walking from each to all above it would be 50 million steps."""
     deep = 10_000
     table = host_table([(1, index, 3 * deep - 2 * index, index % 3) for index in range(deep)])
-    rows_seen = 0
-
-    class Counted(operators.OperatorTree):
-        def levels(self) -> list[operators.Int64s]:
-            nonlocal rows_seen
-            found = super().levels()
-            rows_seen += sum(map(len, found))
-            return found
-
     tree = operators.tree(table)
     assert tree.depth.tolist() == list(range(deep))
-    counted = Counted(tree.first, tree.parent, tree.depth, tree.order)
-    within = operators._within_same_name(counted, table["name_id"])
+    assert sum(map(len, tree.levels)) == deep
+    within = operators.within_same_name(tree, table["name_id"])
     assert np.flatnonzero(~within).tolist() == [0, 1, 2]
-    assert rows_seen == deep
     ends_ns = table["start_ns"] + table["duration_ns"]
-    own_ns = operators.self_times(counted, table["start_ns"], ends_ns)
+    own_ns = operators.self_times(tree, table["start_ns"], ends_ns)
     assert own_ns.tolist() == [2] * (deep - 1) + [deep + 2]
 
 
