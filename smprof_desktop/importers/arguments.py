@@ -27,6 +27,7 @@ _ODD_KEY = re.compile(r'[\\"\x00-\x1f]')
 _MAX_FIELDS = 200
 _SAMPLES = 64
 _INTEGER = msgspec.json.Decoder(int)
+_INTEGERS = msgspec.json.Decoder(list[int])
 _FLOATS = msgspec.json.Decoder(list[float])
 
 
@@ -296,18 +297,29 @@ def _float(text: bytes) -> float | None:
         return None
 
 
+def _integers_among(raws: list[Any], at: I64) -> tuple[I64, I64]:
+    """Which of the texts at these positions are integers of 64 bits, and what they are."""
+    try:
+        values = np.array(_INTEGERS.decode(b"[" + b",".join([raws[index] for index in at.tolist()]) + b"]"), np.int64)
+        if len(values) == len(at):
+            return at, values
+    except (msgspec.DecodeError, OverflowError):
+        pass
+    found = {index: value for index in at.tolist() if (value := _integer(raws[index])) is not None}
+    return np.fromiter(found, np.int64, len(found)), np.fromiter(found.values(), np.int64, len(found))
+
+
 def _texts_or_integers(key: str, rows: I64, raws: list[Any]) -> Iterable[Leftover]:
     """Leftovers of one key by what they are: integers of 64 bits as such, everything else as text."""
     joined, offsets = _joined(raws)
     firsts = np.frombuffer(joined, dtype=np.uint8)[offsets[:-1]]
     maybe = (firsts == ord("-")) | ((firsts >= ord("0")) & (firsts <= ord("9")))
-    integers = {
-        index: value for index in np.flatnonzero(maybe).tolist() if (value := _integer(raws[index])) is not None
-    }
-    if integers:
-        at = np.fromiter(integers, np.int64, len(integers))
-        yield Leftover(key, rows[at], np.fromiter(integers.values(), np.int64, len(integers)), None)
-        others = np.setdiff1d(np.arange(len(rows)), at)
+    at, integers = _integers_among(raws, np.flatnonzero(maybe))
+    if len(at):
+        yield Leftover(key, rows[at], integers, None)
+        rest = np.ones(len(rows), dtype=np.bool_)
+        rest[at] = False
+        others = np.flatnonzero(rest)
         rows, raws = rows[others], [raws[index] for index in others.tolist()]
     if raws:
         yield Leftover(key, rows, None, large_strings(raws))

@@ -80,11 +80,11 @@ class Text:
             del self._data[: position - self._begin]
             self._begin = position
 
-    def part(self, begin: int, end: int) -> bytes:
-        """The text from `begin` to before `end`."""
+    def part(self, begin: int, end: int, before: bytes = b"", behind: bytes = b"") -> bytes:
+        """The text from `begin` to before `end`, between two others."""
         self.reaches(end)
-        with memoryview(self._data) as view:
-            return bytes(view[begin - self._begin : end - self._begin])
+        with memoryview(self._data) as view, view[begin - self._begin : end - self._begin] as part:
+            return b"".join((before, part, behind))
 
     def search(self, pattern: re.Pattern[bytes], at: int, group: int = 0) -> tuple[int, int] | None:
         """Where a pattern first matches from `at` on, or a group of it: begin and end."""

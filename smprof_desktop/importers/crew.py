@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 from msgspec import Raw
 
-from smprof.profile.columns import is_constant
 from smprof.profile.manifest import ProfileError
 from smprof_desktop.importers.document import Event, decode
 from smprof_desktop.importers.pieces import Piece, PieceReader, TimedEvents
@@ -133,7 +132,7 @@ class _Packer:
     def form(self, value: Any) -> Any:
         """What stands for a value in the JSON."""
         if isinstance(value, np.ndarray):
-            if is_constant(value):
+            if len(value) and value.strides == (0,):
                 return [value.dtype.str, len(value), value[0].item()]
             return [value.dtype.str, self._number_of(np.ascontiguousarray(value).view(np.uint8))]
         if isinstance(value, pa.Array):

@@ -26,6 +26,7 @@ PIECE_BYTES = 4 << 20
 _BEYOND_BYTES = 1 << 20
 _MOST_MARKS_OF_AN_EVENT = 8
 _BETWEEN = b", \t\r\n"
+_MOST_BETWEEN = 64
 _ANY_SIZE = 1 << 62
 _MOST_AHEAD = 8
 """Pieces of text in memory at a time."""
@@ -213,7 +214,15 @@ class TraceDocument:
 
     def _text_of(self, at: int, stop: int) -> bytes:
         """A piece as a list of its own."""
-        return b"".join((b"[", self._text.part(at, stop).rstrip(_BETWEEN), b"]"))
+        end = stop
+        # What stands between events is short: the piece itself is copied once only.
+        while end > at:
+            between = self._text.part(max(at, end - _MOST_BETWEEN), end)
+            kept = between.rstrip(_BETWEEN)
+            end -= len(between) - len(kept)
+            if kept:
+                break
+        return self._text.part(at, end, b"[", b"]")
 
     def _piece(self, at: int, stop: int) -> tuple[list[Event], int]:
         """Events that start in [at, stop), and where the next piece starts."""
