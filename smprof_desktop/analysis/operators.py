@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smprof.profile.layout import ends_of, nesting
+from smprof.profile.layout import nesting
 from smprof.profile.schema import HOST_KINDS, LOST_NAME
 from smprof_desktop.analysis.executions import Columns, Part, blocks
-from smprof_desktop.analysis.intervals import Int64s, greatest_so_far
+from smprof_desktop.analysis.intervals import Int64s, ends_of, greatest_so_far
 from smprof_desktop.analysis.statistics import sums
 
 _OP = HOST_KINDS.index("op")
@@ -80,8 +80,10 @@ def tree(host: Columns) -> OperatorTree:
     parent, depth = np.full(behind - first, -1, np.int64), np.zeros(behind - first, np.int32)
     threads = blocks(host["thread"][first:behind])
     found = OperatorTree(first, parent, depth, starts_ns, threads)
-    laid_out_ns = np.minimum(starts_ns, np.iinfo(np.int64).max - 1)
-    ends_ns = ends_of(laid_out_ns, durations_ns)
+    laid_out_ns = starts_ns
+    if len(starts_ns) and int(starts_ns.max()) == np.iinfo(np.int64).max:
+        laid_out_ns = np.minimum(starts_ns, np.iinfo(np.int64).max - 1)
+    ends_ns = ends_of(laid_out_ns, np.maximum(durations_ns, 1))  # as they were laid out: no length counts as 1 ns
     for low, high in threads:
         levels = [(low + begin, low + end) for begin, end in blocks(lines[low:high])]
         if not _call_by_line(levels, laid_out_ns, ends_ns, parent, depth):
@@ -187,21 +189,26 @@ def totals(host: Part, device: Part, launch: NDArray[Any], texts: list[str]) -> 
     count = len(operators.parent)
     if not count:
         return []
-    rows = slice(operators.first, operators.first + count)
-    never = np.iinfo(np.int64).min  # rows outside the range have no length, and lie before everything
-    starts_ns, ends_ns = np.full(count, never), np.full(count, never)
-    shown = np.zeros(count, bool)
     kinds = host.column("kind")
     called = host.between(int(np.searchsorted(kinds, _OP, "left")), int(np.searchsorted(kinds, _OP, "right")))
-    place = called.positions() - operators.first
-    starts_ns[place], ends_ns[place], shown[place] = called.start_ns, called.end_ns, True
-    name_ids = np.clip(table["name_id"][rows], -1, len(texts) - 1).astype(np.int64)
-    device_ns = device_times(operators, table, device, launch)
-    outermost = ~within_same_name(operators, name_ids)
-    groups, size = np.where(name_ids < 0, len(texts), name_ids), len(texts) + 1
-    counts = np.bincount(groups[shown], minlength=size)
+    starts_ns, ends_ns = called.start_ns, called.end_ns
+    name_ids = table["name_id"][operators.first : operators.first + count]
+    groups, size = (
+        np.where((name_ids >= 0) & (name_ids < len(texts)), name_ids, len(texts)).astype(np.int64),
+        len(texts) + 1,
+    )
+    if len(called) < count:  # rows outside the range have no length, and lie before everything
+        place = called.positions() - operators.first
+        starts_ns, ends_ns = np.full((2, count), np.iinfo(np.int64).min)
+        starts_ns[place], ends_ns[place] = called.start_ns, called.end_ns
+        counts = np.bincount(groups[place], minlength=size)
+    else:
+        counts = np.bincount(groups, minlength=size)
     host_total_ns = sums(groups, ends_ns - starts_ns, size)
     host_self_ns = sums(groups, self_times(operators, starts_ns, ends_ns), size)
+    device_ns = device_times(operators, table, device, launch)
+    caused = device_ns > 0
+    outermost = np.flatnonzero(caused & ~within_same_name(operators, groups, caused))
     device_total_ns = sums(groups[outermost], device_ns[outermost], size)
     return merged(
         OperatorTotal(
@@ -227,29 +234,31 @@ def merged(found: Any) -> list[OperatorTotal]:
     return sorted(by_name.values(), key=lambda total: (-total.host_total_ns, total.name))
 
 
-def within_same_name(operators: OperatorTree, name_ids: Int64s) -> NDArray[np.bool_]:
-    """Which operators stand, at any distance, inside one of their own name."""
-    found = np.zeros(len(name_ids), bool)
-    names = name_ids + 1  # -1 is a name too: the lost one
-    least, greatest = (
-        np.full(int(names.max()) + 1, np.iinfo(np.int32).max, np.int32),
-        np.zeros(int(names.max()) + 1, np.int32),
-    )
-    np.minimum.at(least, names, operators.depth)
-    np.maximum.at(greatest, names, operators.depth)
-    nests = least < greatest  # what always stands equally deep is never inside itself
+def within_same_name(operators: OperatorTree, names: Int64s, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which operators stand, at any distance, inside one of their own name. `names` are 0 or more.
+
+    Asked of the operators for which `among` is true, which must then be true of all that stand around them.
+    """
+    found = np.zeros(len(names), bool)
+    rows = operators.order[among[operators.order]]
+    if not len(rows):
+        return found
+    names, depths = names[rows], operators.depth[rows]
+    most = int(names.max()) + 1
+    shallow, deep = np.full(most, depths.max() + 1, depths.dtype), np.zeros(most, depths.dtype)
+    np.minimum.at(shallow, names, depths)
+    np.maximum.at(deep, names, depths)
+    nests = (shallow < deep)[names]  # what always stands equally deep is never inside itself
     if not nests.any():
         return found
     # In this order each operator is followed by all that stand in it: `size` of them, itself included.
-    size = np.ones(len(name_ids), np.int64)
-    for rows in reversed(operators.levels[1:]):
-        np.add.at(size, operators.parent[rows], size[rows])
-    place = np.flatnonzero(nests[names[operators.order]])
-    rows = operators.order[place]
-    by_name = np.argsort(names[rows], kind="stable")
-    rows, place = rows[by_name], place[by_name]
-    fresh = np.append(True, names[rows[1:]] != names[rows[:-1]])
-    behind = greatest_so_far(place + size[rows], fresh)
-    inside = np.append(False, place[1:] < behind[:-1]) & ~fresh
-    found[rows[inside]] = True
+    size = among.astype(np.int64)
+    for level in reversed(operators.levels[1:]):
+        np.add.at(size, operators.parent[level], size[level])
+    place = np.flatnonzero(nests)
+    by_name = place[np.argsort(names[place], kind="stable")]
+    fresh = np.append(True, names[by_name[1:]] != names[by_name[:-1]])
+    behind = greatest_so_far(by_name + size[rows[by_name]], fresh)
+    inside = np.append(False, by_name[1:] < behind[:-1]) & ~fresh
+    found[rows[by_name[inside]]] = True
     return found

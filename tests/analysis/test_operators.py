@@ -141,7 +141,7 @@ def test_deep_nesting_is_worked_out_level_by_level() -> None:
     tree = operators.tree(table)
     assert tree.depth.tolist() == list(range(deep))
     assert sum(map(len, tree.levels)) == deep
-    within = operators.within_same_name(tree, table["name_id"])
+    within = operators.within_same_name(tree, table["name_id"], np.ones(deep, bool))
     assert np.flatnonzero(~within).tolist() == [0, 1, 2]
     ends_ns = table["start_ns"] + table["duration_ns"]
     own_ns = operators.self_times(tree, table["start_ns"], ends_ns)
