@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from isal import isal_zlib
 
@@ -21,6 +23,7 @@ _UNSUSPECTED_BYTES = 256 << 20
 
 _READ_BYTES = 256 << 10
 _UNPACK_BYTES = 4 << 20
+_SALVAGE_BYTES = 4096
 _SEARCH_BYTES = 64 << 10
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -149,12 +152,10 @@ class FileText(Text):
                 for block in self._unpacked(self._counted(blocks)) if packed else self._counted(blocks):
                     length += len(block)
                     if packed:
-                        _refuse_excess(self._path, length, self._read_bytes)
+                        _refuse_excess(length, self._read_bytes)
                     yield block
         except OSError as error:
-            raise ProfileError(
-                f"{self._path} cannot be read: {error.strerror or error}; check the path and its permissions."
-            ) from None
+            raise ProfileError(f"{error.strerror or error}; check the path and its permissions.") from None
 
     def _counted(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
         for block in blocks:
@@ -164,6 +165,7 @@ class FileText(Text):
     def _unpacked(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
         """Every gzip member, one after the other. What is damaged or ends early gives what stood before."""
         unpacker = isal_zlib.decompressobj(wbits=31)
+        member_at, given = 0, 0
         for block in blocks:
             while block:
                 if unpacker.eof:
@@ -172,17 +174,52 @@ class FileText(Text):
                         self.cut = "what follows the end of the gzip data is not gzip"
                         return
                     unpacker = isal_zlib.decompressobj(wbits=31)
+                    member_at, given = self._read_bytes - len(block), 0
                 try:
                     unpacked = unpacker.decompress(block, _UNPACK_BYTES)
                     while unpacked:
+                        given += len(unpacked)
                         yield unpacked
                         unpacked = b"" if unpacker.eof else unpacker.decompress(unpacker.unconsumed_tail, _UNPACK_BYTES)
                 except isal_zlib.IsalError as error:  # type: ignore[misc]  # its stub forgets the base class
                     self.cut = f"the gzip data is damaged ({error})"
+                    with self._path.open("rb") as stream:
+                        stream.seek(member_at)
+                        yield from _salvaged(iter(lambda: stream.read(_READ_BYTES), b""), given)
                     return
                 block = unpacker.unused_data if unpacker.eof else b""
         if not unpacker.eof:
             self.cut = "the gzip data ends early"
+
+
+def _salvaged(blocks: Iterable[bytes], begin: int) -> Iterator[bytes]:
+    """What a damaged gzip member holds from position `begin` of its text on, up to the damage."""
+    unpacker = zlib.decompressobj(wbits=31)
+    for block in blocks:
+        for at in range(0, len(block), _SALVAGE_BYTES):
+            part, before = block[at : at + _SALVAGE_BYTES], unpacker.copy()
+            damaged = False
+            try:
+                texts = [unpacker.decompress(part)]
+            except zlib.error:
+                texts, damaged = _byte_by_byte(before, part), True
+            for text in texts:
+                if len(text) > begin:
+                    yield text[begin:]
+                begin = max(begin - len(text), 0)
+            if damaged or unpacker.eof:
+                return
+
+
+def _byte_by_byte(unpacker: Any, part: bytes) -> list[bytes]:
+    """What gzip data holds before the byte at which it is found to be damaged."""
+    texts: list[bytes] = []
+    for at in range(len(part)):
+        try:
+            texts.append(unpacker.decompress(part[at : at + 1]))
+        except zlib.error:
+            break
+    return texts
 
 
 def likely_bytes(path: Path) -> int:
@@ -199,13 +236,13 @@ def likely_bytes(path: Path) -> int:
     return length
 
 
-def _refuse_excess(path: Path, unpacked_bytes: int, packed_bytes: int) -> None:
+def _refuse_excess(unpacked_bytes: int, packed_bytes: int) -> None:
     """Raise ProfileError where gzip data unpacks to more than a trace would."""
     if unpacked_bytes > MAX_BYTES:
-        raise ProfileError(f"{path} unpacks to more than {MAX_BYTES >> 30} GiB; record a shorter trace.")
+        raise ProfileError(f"it unpacks to more than {MAX_BYTES >> 30} GiB; record a shorter trace.")
     if unpacked_bytes > max(_UNSUSPECTED_BYTES, packed_bytes * MAX_RATIO):
         raise ProfileError(
-            f"{path} unpacks to more than {MAX_RATIO} times its size, as no trace does; export or download it again."
+            f"it unpacks to more than {MAX_RATIO} times its size, as no trace does; export or download it again."
         )
 
 
@@ -216,8 +253,8 @@ def head(path: Path, limit_bytes: int) -> bytes:
     if raw[:2] == GZIP_MAGIC:
         try:
             raw = isal_zlib.decompressobj(wbits=31).decompress(raw, max_length=limit_bytes)
-        except isal_zlib.IsalError:  # type: ignore[misc]  # its stub forgets the base class
-            raw = b""
+        except isal_zlib.IsalError:  # type: ignore[misc]
+            raw = b"".join(_salvaged([raw], 0))[:limit_bytes]
     data = bytearray(raw)
     _to_utf8(data)
     return bytes(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import multiprocessing
 import os
@@ -125,3 +126,20 @@ def test_a_folder_that_is_taken_is_refused_and_an_empty_one_used(tmp_path: Path)
 def test_nothing_to_import_is_said() -> None:
     with pytest.raises(ProfileError, match="no trace"):
         convert.import_traces([], Path("never"))
+
+
+def test_damaged_gzip_gives_what_stood_before_the_damage(tmp_path: Path) -> None:
+    """Also of a trace that unpacks in one step."""
+    op = {"ph": "X", "cat": "cpu_op", "name": "n", "pid": 9, "tid": 9, "dur": 1}
+    text = json.dumps({"schemaVersion": 1, "traceEvents": [{**op, "ts": n * n} for n in range(5_000)]}).encode()
+    packed = bytearray(gzip.compress(text[:100_000]) + gzip.compress(text[100_000:]))
+    second = packed.index(gzip.compress(text[100_000:]))
+    for at, least in ((second // 2, 300), (second + (len(packed) - second) // 2, 2_000), (len(packed) - 6, 5_000)):
+        path = tmp_path / f"{at}.json.gz"
+        path.write_bytes(packed[:at] + bytes([packed[at] ^ 0xFF]) + packed[at + 1 :])
+        convert.import_file(path, tmp_path / str(at))
+        profile = Profile.open(tmp_path / str(at))
+        found = len(profile.processes[0].table("host"))
+        assert least <= found <= 5_000
+        assert {loss.kind for loss in profile.losses} >= {"truncated_source"}
+        assert any("gzip data is damaged" in loss.detail for loss in profile.losses)

@@ -14,7 +14,7 @@ import pytest
 from smprof.profile.manifest import ProfileError
 from smprof.profile.reader import Profile
 from smprof_desktop.importers import convert
-from smprof_desktop.importers.kineto import CATEGORIES
+from smprof_desktop.importers.pieces import CATEGORIES
 from tests.importers.imported_text import text_of
 
 DEVICE = {category for category, (table, _kind) in CATEGORIES.items() if table == "device"}

@@ -18,7 +18,7 @@ import pytest
 from smprof.profile.reader import ProcessProfile, Profile
 from smprof.profile.schema import COPY_KINDS, DEVICE_KINDS, HOST_KINDS, SIDES, SLICE_TABLES
 from smprof_desktop.importers import convert
-from smprof_desktop.importers.kineto import CATEGORIES
+from smprof_desktop.importers.pieces import CATEGORIES
 
 Record = tuple[Any, ...]
 
