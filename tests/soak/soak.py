@@ -6,6 +6,7 @@ A case is its number: `python -m tests.soak.run` repeats one by it.
 
 from __future__ import annotations
 
+import gzip
 import json
 import multiprocessing
 import os
@@ -114,6 +115,9 @@ class Soak:
 
     def _bytes(self, chance: Random) -> None:
         name, text = sources.one_of(self._texts, chance)
+        if chance.random() < 0.2:
+            self._import(mutations.damaged_bytes(gzip.compress(text, chance.choice([1, 6])), chance)[0])
+            return
         damaged, how = mutations.damaged_bytes(text, chance)
         answer = self._import(damaged)
         if how == mutations.FLIP and "slices" in answer:
