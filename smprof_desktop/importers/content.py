@@ -21,6 +21,9 @@ MAX_RATIO = 200
 
 _UNSUSPECTED_BYTES = 256 << 20
 
+MAX_UTF16_BYTES = 1 << 30
+"""Longer texts of UTF-16, which stand in memory as a whole, are refused."""
+
 _READ_BYTES = 256 << 10
 _UNPACK_BYTES = 4 << 20
 _SALVAGE_BYTES = 4096
@@ -62,7 +65,10 @@ class Text:
         if self._data.startswith(_UTF16_MARKS):
             # A character may be cut by any block, and nobody writes long traces so.
             while self._more():
-                pass
+                if len(self._data) > MAX_UTF16_BYTES:
+                    raise ProfileError(
+                        f"its text is UTF-16, and longer than {MAX_UTF16_BYTES >> 20} MiB; save it as UTF-8."
+                    )
         _to_utf8(self._data)
 
     def size(self, at_least: int) -> int:
@@ -89,18 +95,21 @@ class Text:
         with memoryview(self._data) as view, view[begin - self._begin : end - self._begin] as part:
             return b"".join((before, part, behind))
 
-    def search(self, pattern: re.Pattern[bytes], at: int, group: int = 0) -> tuple[int, int] | None:
-        """Where a pattern first matches from `at` on, or a group of it: begin and end."""
-        step = _SEARCH_BYTES
+    def search(
+        self, pattern: re.Pattern[bytes], at: int, group: int = 0, limit: int = MAX_BYTES
+    ) -> tuple[int, int] | None:
+        """Where a pattern first matches from `at` on, in about `limit` bytes, or a group of it: begin and end."""
+        step = min(_SEARCH_BYTES, limit)
         while True:
             grown = self.reaches(at + step)
-            found = pattern.search(self._data, at - self._begin)
-            # A match that ends with the window might be longer, or another, with more of the text.
-            if found is not None and (not grown or found.end() < len(self._data)):
+            end = at + step - self._begin
+            found = pattern.search(self._data, at - self._begin, end)
+            # A match that reaches so far might be longer, or another, with more of the text.
+            if found is not None and (not grown or found.end() < end):
                 return self._begin + found.start(group), self._begin + found.end(group)
-            if not grown:
+            if not grown or step >= limit:
                 return None
-            step *= 2
+            step = min(step * 2, limit)
 
     def find_all(self, pattern: re.Pattern[bytes], begin: int, end: int, group: int) -> Iterator[int]:
         """Where a group of each match between `begin` and `end` begins."""
@@ -108,11 +117,9 @@ class Text:
         for found in pattern.finditer(self._data, max(begin - self._begin, 0), end - self._begin):
             yield self._begin + found.start(group)
 
-    def rest(self, begin: int) -> bytes:
-        """Everything from `begin` on."""
-        while self._more():
-            pass
-        return self.part(begin, self._begin + len(self._data))
+    def rest(self, begin: int, limit: int = MAX_BYTES) -> bytes:
+        """Everything from `begin` on, `limit` bytes at most."""
+        return self.part(begin, min(self.size(begin + limit), begin + limit))
 
     def _more(self) -> bool:
         block = next(self._blocks, None)

@@ -23,6 +23,10 @@ Lose = Callable[[str, int, str], None]
 T = TypeVar("T")
 
 PIECE_BYTES = 4 << 20
+MAX_EVENT_BYTES = 64 << 20
+"""A stretch so long in which no event starts is lost: no text can make an import hold more of it."""
+MAX_KEYS_BYTES = 256 << 20
+"""What stands before or behind the events is read so far."""
 _BEYOND_BYTES = 1 << 20
 _MOST_MARKS_OF_AN_EVENT = 8
 _BETWEEN = b", \t\r\n"
@@ -188,13 +192,13 @@ class TraceDocument:
 
     def _first(self) -> int:
         """Where the JSON begins."""
-        found = self._text.search(_NO_SPACE, 0)
-        return found[0] if found is not None else self._text.size(_ANY_SIZE)
+        found = self._text.search(_NO_SPACE, 0, limit=MAX_KEYS_BYTES)
+        return found[0] if found is not None else 0
 
     def _events_begin(self, first: int) -> int:
         if self._text.part(first, first + 1) != b"{":
             raise ProfileError("it is not JSON; export the trace again.")
-        found = self._text.search(_EVENTS_KEY, 0)
+        found = self._text.search(_EVENTS_KEY, 0, limit=MAX_KEYS_BYTES)
         if found is None:
             raise ProfileError('it has no "traceEvents" list; open the file that the profiler\'s trace export wrote.')
         if self._text.part(found[1], found[1] + 1) != b"[":
@@ -209,8 +213,9 @@ class TraceDocument:
             return None
         if size <= most:
             return size
-        found = self._text.search(_ROW_START, at + self._piece_bytes, 1)
-        return found[0] if found is not None else self._text.size(_ANY_SIZE)
+        found = self._text.search(_ROW_START, at + self._piece_bytes, 1, MAX_EVENT_BYTES)
+        longest = at + self._piece_bytes + MAX_EVENT_BYTES
+        return found[0] if found is not None else min(self._text.size(longest), longest)
 
     def _text_of(self, at: int, stop: int) -> bytes:
         """A piece as a list of its own."""
@@ -305,7 +310,7 @@ class TraceDocument:
         self._lost += max(1, text.count(b'"ph"'))
 
     def _other_keys(self) -> dict[str, Any]:
-        tail = (b"]" if self._bare else b"]}") if self._end is None else self._text.rest(self._end)
+        tail = (b"]" if self._bare else b"]}") if self._end is None else self._text.rest(self._end, MAX_KEYS_BYTES)
         text = (self._head + tail).decode(errors="replace")
         try:
             document, used = json.JSONDecoder(strict=False).raw_decode(text, len(text) - len(text.lstrip()))
@@ -315,7 +320,7 @@ class TraceDocument:
             used = len(text)
         behind = text[used:].encode()
         if behind.strip():
-            at = self._text.size(_ANY_SIZE) - len(behind)
+            at = (self._end or 0) + len(tail) - len(behind)
             self._lose(
                 "unreadable_record", max(1, behind.count(b'"ph"')), f"what follows the JSON document, from byte {at}"
             )

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smprof.profile.manifest import ProfileError
+from smprof_desktop.importers import document
 from smprof_desktop.importers.content import Text
 from smprof_desktop.importers.document import TraceDocument
 
@@ -41,7 +42,7 @@ def read(text: bytes, piece_bytes: int = 1 << 20) -> tuple[list[dict[str, Any]],
     def lose(kind: str, count: int, detail: str) -> None:
         losses.append((kind, count, detail))
 
-    document = TraceDocument(Text(text), lose, piece_bytes)
+    source = TraceDocument(Text(text), lose, piece_bytes)
     events = [
         {
             "ph": event.ph,
@@ -49,10 +50,10 @@ def read(text: bytes, piece_bytes: int = 1 << 20) -> tuple[list[dict[str, Any]],
             "ts": json.loads(bytes(event.ts)),
             "args": json.loads(bytes(event.args)),
         }
-        for piece, _share in document.pieces()
+        for piece, _share in source.pieces()
         for event in piece
     ]
-    return events, document.finish(), losses
+    return events, source.finish(), losses
 
 
 @given(_EVENTS, _OTHER, _OTHER, st.sampled_from([1, 7, 50, 1000]), st.sampled_from([None, 1]), st.booleans())
@@ -134,3 +135,32 @@ def test_an_object_inside_a_lost_event_is_no_event() -> None:
     events, _keys, losses = read(f"[{GOOD}, {bad}, {GOOD}]".encode())
     assert len(events) == 2
     assert losses[0][0] == "unreadable_record"
+
+
+def test_a_stretch_without_events_is_lost_and_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(document, "MAX_EVENT_BYTES", 5_000)
+    monkeypatch.setattr(document, "_BEYOND_BYTES", 2_000)
+    event = '{"ph": "X", "name": "a", "ts": 1, "args": {}}'
+    text = f'{{"traceEvents": [{event}, {event[:-3]}"x": "{"y" * 100_000}"}}}}, {event}], "z": 1}}'.encode()
+    held = []
+
+    class Watched(Text):
+        def part(self, begin: int, end: int, before: bytes = b"", behind: bytes = b"") -> bytes:
+            held.append(end - begin)
+            return super().part(begin, end, before, behind)
+
+    losses: Losses = []
+    read = TraceDocument(Watched(text), lambda *loss: losses.append(loss), 1_000)
+    events = [event for piece, _share in read.pieces() for event in piece]
+    assert [bytes(event.name) for event in events] == [b'"a"'] * 2
+    assert read.finish() == {"z": 1}
+    assert losses[0][0] == "unreadable_record"
+    assert max(held) < 20_000
+
+
+def test_what_stands_behind_the_events_is_read_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(document, "MAX_KEYS_BYTES", 100)
+    text = f'{{"traceEvents": [], "baseTimeNanoseconds": 5, "long": "{"y" * 1000}"}}'
+    _events, keys, losses = read(text.encode())
+    assert keys == {"baseTimeNanoseconds": 5}
+    assert [kind for kind, _count, _detail in losses] == ["unreadable_record"]
