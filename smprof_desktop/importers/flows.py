@@ -7,8 +7,9 @@ a backward operator nothing where operators carry sequence numbers. What adds no
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -82,12 +83,12 @@ class Flows:
         bare: list[tuple[Chunk, int, tuple[Id, Id]]],
         calls: Mapping[tuple[int, int], list[Call]],
         threads: Threads,
-        next_correlation: int,
+        free_ids: Iterator[int],
     ) -> dict[int, int]:
         """Set the correlation of executions without one from the flows that end where they start.
 
-        `calls` are by thread and start. One without correlation id is given one of its own, from `next_correlation`
-        on; gives call number → it.
+        `calls` are by thread and start. One without correlation id is given one of its own, the next of `free_ids`;
+        gives call number → it.
         """
         ends: dict[tuple[Id, Id, int], tuple[str, bytes]] = {}
         begins: dict[tuple[str, bytes], tuple[Id, Id, int]] = {}
@@ -111,7 +112,7 @@ class Flows:
             _duration, correlation, call = max(at, key=lambda item: item[0])
             if call is not None:
                 if call not in made:
-                    made[call] = next_correlation + len(made)
+                    made[call] = next(free_ids)
                 correlation = made[call]
             if not chunk.correlation.flags.writeable:
                 chunk.correlation = chunk.correlation.copy()
@@ -133,3 +134,12 @@ class Flows:
             lost += sum(part.without_number for part in parts)
             if lost:
                 lose("flow", lost, category[:60])
+
+
+def free_ids(taken: I64) -> Iterator[int]:
+    """Ids above 0 that are none of `taken`, ascending."""
+    highest = int(taken.max(initial=0))
+    if highest < 1 << 62:
+        yield from count(highest + 1)
+    known = set(taken.tolist())
+    yield from (number_of for number_of in count(1) if number_of not in known)

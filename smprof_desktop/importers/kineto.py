@@ -19,7 +19,7 @@ from smprof_desktop.importers import spans, times
 from smprof_desktop.importers.crew import PieceCrew
 from smprof_desktop.importers.document import Event, EventSource, Lose, TraceDocument
 from smprof_desktop.importers.executions import Executions
-from smprof_desktop.importers.flows import Call, Flows
+from smprof_desktop.importers.flows import Call, Flows, free_ids
 from smprof_desktop.importers.names import text_of
 from smprof_desktop.importers.pairs import Lane, pair
 from smprof_desktop.importers.pieces import CATEGORIES, MOST_MARKERS, Piece, PieceReader, TimedEvents
@@ -173,11 +173,9 @@ class TraceImport:
         if not bare or not self.flows.any:
             return
         calls: defaultdict[tuple[int, int], list[Call]] = defaultdict(list)
-        highest = 0
         for (correlation, _external, start_ns), (thread, duration_ns) in zip(
             self._call_columns, self._call_lanes, strict=True
         ):
-            highest = max(highest, int(correlation.max(initial=0)))
             rows = (column.tolist() for column in (thread, start_ns, duration_ns, correlation))
             for lane, start, duration, value in zip(*rows, strict=True):
                 calls[lane, start].append((duration, value, None))
@@ -186,8 +184,9 @@ class TraceImport:
             zip(waiting.events, waiting.times_ns, waiting.durations_ns, strict=True)
         ):
             calls[self.threads.id(event.pid, event.tid), start].append((duration, NONE, index))
-        highest = max(highest, int(self.executions.column("correlation").max(initial=0)))
-        self._made = self.flows.link(self._flow_events(document), bare, calls, self.threads, highest + 1)
+        taken = [correlation for correlation, _external, _start_ns in self._call_columns]
+        free = free_ids(np.concatenate((*taken, self.executions.column("correlation"))))
+        self._made = self.flows.link(self._flow_events(document), bare, calls, self.threads, free)
 
     def _flow_events(self, document: EventSource) -> Iterable[tuple[int, Event]]:
         for events, _share in document.pieces():

@@ -211,6 +211,21 @@ def test_c29_flows_link_where_correlation_ids_are_missing(tmp_path: Path) -> Non
     )
 
 
+def test_calls_that_flows_tell_of_get_ids_that_are_free(tmp_path: Path) -> None:
+    """Also where the highest there is has been recorded."""
+    flow = {"cat": "ac2g", "id": 1, "name": "ac2g"}
+    trace = [
+        event(LAUNCH),
+        event(LAUNCH, ts=15, args={"correlation": (1 << 63) - 1}),
+        event(LAUNCH, ts=17, args={"correlation": 1}),
+        event(KERNEL),
+        {**flow, "ph": "s", "pid": 9, "tid": 9, "ts": 10},
+        {**flow, "ph": "f", "pid": 0, "tid": 7, "ts": 20, "bp": "e"},
+    ]
+    text = imported_text(tmp_path / "traces", trace)
+    assert "kernel 0/7.0 20000+5000 gemm correlation=2 <- cudaLaunchKernel@10000" in text and "lost" not in text
+
+
 def test_flows_that_repeat_what_ids_say_are_no_loss(tmp_path: Path) -> None:
     op = {
         "ph": "X",
