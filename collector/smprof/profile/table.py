@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -146,11 +146,16 @@ class Table:
         whole = self._columns.get(name)
         return values if len(rows) == 0 else whole[rows] if isinstance(whole, np.ndarray) else None
 
-    def forget(self) -> None:
-        """Let go of all columns; they are read again when asked for."""
+    def columns_held(self) -> frozenset[str]:
+        """The columns of which something is in memory."""
         with self._lock:
-            self._columns.clear()
-            self._pieces.clear()
+            return frozenset(self._columns) | {name for name, _ in self._pieces}
+
+    def forget(self, but: Collection[str] = ()) -> None:
+        """Let go of all columns but some; they are read again when asked for."""
+        with self._lock:
+            self._columns = {name: values for name, values in self._columns.items() if name in but}
+            self._pieces = {key: values for key, values in self._pieces.items() if key[0] in but}
 
     def arrow(self, name: str) -> Any:
         """A text column as an Arrow array."""
