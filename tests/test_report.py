@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import Any
 
 import pytest
 
-from smprof.profile.manifest import ProfileError
+from smprof.profile.manifest import Manifest, Process, ProfileError
 from smprof.profile.reader import Profile
-from smprof_desktop import report
+from smprof.profile.writer import ProfileWriter
+from smprof_desktop import report, report_figures
+from smprof_desktop.progress import Cancelled
 from smprof_desktop.report_html import html
 from tests.make_profile import make_profile, write_profile
 
@@ -363,6 +366,72 @@ def test_times_further_apart_than_64_bits_are_exact(tmp_path: Path) -> None:
         100,
         2 * far_ns + 60 - 20,
     )
+
+
+def test_names_of_different_bytes_are_different_names(tmp_path: Path) -> None:
+    """Neither is UTF-8, and both have the same stand-in; a third name has a stand-in of its own."""
+    names: list[str | bytes] = [b"k\xff", b"k\xfe", b"other\xff", "plain"]
+    writer = ProfileWriter(tmp_path / "p", Manifest(name="bytes"))
+    for process in range(2):
+        mine = writer.process(Process("algo-1", str(process)))
+        ids = mine.name_ids(names)
+        starts_ns = [0, 10, 20, 30, 40]
+        named = ids[[0, 1, 0, 2, 3]]
+        shapes = [mine.shape_id(int(name_id)) for name_id in named]
+        device = {"kind": ["kernel"] * 5, "device": [0] * 5, "stream": [7] * 5, "shape_id": shapes}
+        mine.append("device", {**device, "start_ns": starts_ns, "duration_ns": [5] * 5})
+        host = {"thread": [1] * 5, "start_ns": starts_ns, "duration_ns": [5] * 5, "name_id": named}
+        mine.append("host", {**host, "kind": ["op"] * 5})
+        mine.append("annotation", {**host, "source": ["nvtx"] * 5, "side": ["host"] * 5})
+    writer.finish()
+    figures = report.build(Profile.open(tmp_path / "p"))
+    keep_invariants(figures)
+    expected = [("k\\xff", 4), ("k\\xfe", 2), ("other\ufffd", 2), ("plain", 2)]
+    for table in ("kernels", "ops", "annotations"):
+        assert [(row["name"], row["count"]) for row in figures[table]] == expected, table
+    assert figures["annotations"][2]["stem"] == "other\ufffd"
+
+
+def test_a_name_that_is_no_text_can_be_written_everywhere(tmp_path: Path) -> None:
+    """A file name that is not UTF-8 reaches a profile's name as lone surrogates."""
+    text = "host algo-1\nprocess 0\nkernel 0/7 0+5 gemm\nannotation 1 0+5 step_1\nloss gap_value 1 x"
+    profile = make_profile(tmp_path / "p", text)
+    profile.manifest.name = os.fsdecode(b"t\xe9.json")
+    profile.manifest.hosts[0].name = profile.processes[0].info.host = "h\udcff"
+    profile.processes[0].info.process = "\ud800"
+    profile.manifest.losses[0].detail = "of t\udce9.json"
+    figures = report.build(profile)
+    assert figures["profile"]["name"] == "t\\xe9.json"
+    assert figures["profile"]["hosts"] == ["h\\xff"]
+    assert figures["steps"][0]["process"] == "\\ud800"
+    assert figures["losses"][0]["detail"] == "of t\\xe9.json"
+    for written in (json.dumps(figures, ensure_ascii=False), report.text(figures), html(figures)):
+        written.encode()
+
+
+def test_a_report_can_be_cancelled_between_its_parts(step: Profile) -> None:
+    asked = 0
+
+    def cancelled() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked > 2
+
+    with pytest.raises(Cancelled):
+        report.build(step, cancelled=cancelled)
+    assert 3 <= asked < 3 + len(step.processes)
+    assert report.text(report.build(step)) == STEP_AS_TEXT, "and it can be asked again"
+
+
+def test_columns_that_nobody_else_uses_leave_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    profile = make_profile(tmp_path / "p", STEP)
+    device, host = (profile.processes[0].table(name) for name in ("device", "host"))
+    assert len(device["start_ns"]) == 5
+    report.build(profile)
+    assert device.columns_held() == {"start_ns"} and host.columns_held() == set()
+    monkeypatch.setattr(report_figures, "LARGE_SLICES", 1)
+    report.build(profile)
+    assert device.columns_held() == set()
 
 
 def test_html_shows_names_as_text(tmp_path: Path) -> None:

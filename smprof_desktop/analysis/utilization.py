@@ -73,6 +73,14 @@ def devices_of(process: ProcessProfile) -> list[int]:
     return sorted(used.union(np.unique(slices["device"]).tolist()))  # lane rows that do not fit prove nothing
 
 
+def windows_of(process: ProcessProfile) -> list[list[int]]:
+    """When a process recorded: its windows; where none was recorded, first start to last end over its slices."""
+    if process.info.windows_ns:
+        return process.info.windows_ns
+    lanes = process.table("lane_rows")
+    return [[int(lanes["begin_ns"].min()), int(lanes["end_ns"].max())]] if len(lanes) else []
+
+
 def windows_within(windows: Windows, begin_ns: int | None, end_ns: int | None) -> list[tuple[int, int]]:
     """The windows cut to a range, merged where they overlap."""
     low, high = np.iinfo(np.int64).min, np.iinfo(np.int64).max
@@ -115,30 +123,34 @@ def share(active_ns: int, window_ns: int) -> float | None:
     return active_ns / window_ns if window_ns else None
 
 
-def shares_per_bin(
-    busy: Sequence[tuple[Int64s, Int64s]], windows: Sequence[Windows], edges: NDArray[Any]
-) -> tuple[NDArray[np.float64], Int64s, Int64s]:
-    """Utilization over time of a set of devices: the mean share per bin, and the active and window ns behind it.
+@dataclass(frozen=True)
+class Binned:
+    """Active time and window of one device in each of some bins of time, in ns."""
 
-    Args:
-        busy: of each device its union of intervals; empty arrays for a device that was used but has no slices.
-        windows: of each device the windows of its process.
-        edges: bin i is [edges[i], edges[i+1]).
+    active_ns: NDArray[Any]
+    window_ns: NDArray[Any]
+
+
+def binned(use: DeviceUse | None, windows: Windows, edges: NDArray[Any]) -> Binned:
+    """How one device was used over time. `use` is None for a device that was used but has no slices; bin i is
+    [edges[i], edges[i+1])."""
+    window_edges = np.asarray(windows, np.int64).reshape(-1, 2)
+    window_ns = busy_per_bin(window_edges[:, 0], window_edges[:, 1], edges)
+    if use is None:
+        return Binned(np.zeros_like(window_ns), window_ns)
+    inside = intersect(*use.busy, window_edges[:, 0], window_edges[:, 1])
+    return Binned(busy_per_bin(*inside, edges), window_ns)
+
+
+def shares_per_bin(devices: Sequence[Binned]) -> NDArray[np.float64]:
+    """Utilization over time of a set of devices, at least one: the mean over their shares of each bin.
 
     A bin in which no device has a window is NaN: nothing is known of it. Where some have none it is the others' mean.
     """
-    bins = max(len(edges) - 1, 0)
-    total, known = np.zeros(bins), np.zeros(bins, np.int64)
-    active_ns, window_ns = np.zeros(bins, np.int64), np.zeros(bins, np.int64)
-    for (starts, ends), device_windows in zip(busy, windows, strict=True):
-        window_edges = np.asarray(device_windows, np.int64).reshape(-1, 2)
-        device_window_ns = busy_per_bin(window_edges[:, 0], window_edges[:, 1], edges)
-        inside = busy_per_bin(*intersect(starts, ends, window_edges[:, 0], window_edges[:, 1]), edges)
-        seen = device_window_ns > 0
-        total[seen] += inside[seen] / device_window_ns[seen]
+    total, known = (np.zeros(len(devices[0].window_ns)) for _ in range(2))
+    for device in devices:
+        seen = device.window_ns > 0
+        total[seen] += (device.active_ns[seen] / device.window_ns[seen]).astype(np.float64)
         known += seen
-        active_ns += inside
-        window_ns += device_window_ns
-    shares = np.full(bins, np.nan)
-    shares[known > 0] = total[known > 0] / known[known > 0]
-    return shares, active_ns, window_ns
+    with np.errstate(invalid="ignore"):
+        return np.asarray(total / known)

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smprof_desktop import report
-from smprof_desktop.analysis import executions, utilization
+from smprof_desktop.analysis import utilization
 from smprof_desktop.analysis.intervals import Int64s
+from smprof_desktop.analysis.statistics import MEDIAN, divide, exact_sum, quantiles
+from smprof_desktop.progress import CancelCheck, never
+from smprof_desktop.report import Built, work_out
 
 if TYPE_CHECKING:
     from smprof.profile.reader import Profile
@@ -27,20 +29,38 @@ MAX_HISTOGRAM_BINS = 60
 
 @dataclass(frozen=True)
 class Scope:
-    """What the page answers for: a profile, or its range [begin_ns, end_ns). The report is built once, on demand."""
+    """What the page answers for: a profile, or its range [begin_ns, end_ns). The report is built once, on demand.
+
+    `cancelled` stops whoever asks and builds; `dataclasses.replace` gives another asker one of its own.
+    """
 
     profile: Profile
     begin_ns: int | None = None
     end_ns: int | None = None
+    cancelled: CancelCheck = never
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
-    _built: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    _built: list[Built] = field(default_factory=list, repr=False, compare=False)
 
     def report(self) -> Mapping[str, Any]:
-        """The figures of `report.build` for this scope; any thread may ask."""
+        """The figures of `report.build` for this scope; any thread may ask. Raises Cancelled."""
+        return self.built().document
+
+    def built(self) -> Built:
+        """The report with the activity of its devices in the bins of `edges_ns`."""
         with self._lock:
             if not self._built:
-                self._built.update(report.build(self.profile, self.begin_ns, self.end_ns))
-            return self._built
+                self._built.append(
+                    work_out(
+                        self.profile, self.begin_ns, self.end_ns, edges_ns=self.edges_ns(), cancelled=self.cancelled
+                    )
+                )
+            return self._built[0]
+
+    def edges_ns(self) -> Int64s | None:
+        """Bins of time for what is drawn over time, in ns of the profile's clock; None where nothing takes any."""
+        begin_ns = self.profile.begin_ns if self.begin_ns is None else self.begin_ns
+        end_ns = self.profile.end_ns if self.end_ns is None else self.end_ns
+        return bin_edges(begin_ns, end_ns, UTILIZATION_BINS) if begin_ns < end_ns else None
 
 
 @dataclass(frozen=True)
@@ -139,33 +159,20 @@ def gpu_active_time(scope: Scope) -> Figure:
 
 def gpu_utilization_over_time(scope: Scope) -> Figure:
     """Per host the mean share of each bin in which its devices were active."""
-    profile = scope.profile
-    begin_ns = profile.begin_ns if scope.begin_ns is None else scope.begin_ns
-    end_ns = profile.end_ns if scope.end_ns is None else scope.end_ns
-    busy: dict[str, list[tuple[Int64s, Int64s]]] = {}
-    windows: dict[str, list[utilization.Windows]] = {}
-    nothing = np.empty(0, np.int64)
-    for process in profile.processes:
-        info, process_windows = process.info, report.windows_of(process)
-        seen = {}
-        if len(process.table("device")):
-            part = executions.part(process.table("device"), scope.begin_ns, scope.end_ns)
-            seen = {use.device: use.busy for use in utilization.devices(part, process_windows)}
-        for index in utilization.devices_of(process):
-            busy.setdefault(info.host, []).append(seen.get(index, (nothing, nothing)))
-            windows.setdefault(info.host, []).append(process_windows)
-    if not busy or end_ns <= begin_ns:
+    edges_ns, devices = scope.edges_ns(), scope.built().over_time
+    if edges_ns is None or not devices:
         return NO_DEVICE
-    edges_ns = bin_edges(begin_ns, end_ns, UTILIZATION_BINS)
+    by_host: dict[str, list[utilization.Binned]] = {}
+    for host, binned in devices:
+        by_host.setdefault(host, []).append(binned)
     lines = []
-    for host in busy:
-        shares, active_ns, window_ns = utilization.shares_per_bin(busy[host], windows[host], edges_ns)
-        total_ns = int(window_ns.sum())
-        mean = 100 * int(active_ns.sum()) / total_ns if total_ns else float("nan")
-        lines.append(Line(host, shares * 100, mean))
-    devices = sum(map(len, busy.values()))
-    basis = f"mean over the devices of a host, {devices:,} in all, inside their windows"
-    return Lines(edges_ns - profile.begin_ns, tuple(lines), basis)
+    for host, group in by_host.items():
+        window_ns = sum(sum(device.window_ns.tolist()) for device in group)
+        active_ns = sum(sum(device.active_ns.tolist()) for device in group)
+        mean = 100 * active_ns / window_ns if window_ns else float("nan")
+        lines.append(Line(host, utilization.shares_per_bin(group) * 100, mean))
+    basis = f"mean over the devices of a host, {len(devices):,} in all, inside their windows"
+    return Lines(edges_ns - scope.profile.begin_ns, tuple(lines), basis)
 
 
 def time_by_top_kernels(scope: Scope) -> Figure:
@@ -248,9 +255,11 @@ def histogram(durations_ns: Int64s, basis: str) -> Histogram:
     edges_ns = bin_edges(max(0, least - aside_ns), min(greatest + aside_ns, (1 << 63) - 1), bins)
     place = np.clip(np.searchsorted(edges_ns, durations_ns, "right") - 1, 0, len(edges_ns) - 2)
     counts = np.bincount(place, minlength=len(edges_ns) - 1).astype(np.int64)
+    (median_ns,) = quantiles(durations_ns, (MEDIAN,))
+    assert median_ns is not None
     facts = (
-        ("Mean", round(float(durations_ns.mean()))),
-        ("Median", round(float(np.median(durations_ns)))),
+        ("Mean", divide(exact_sum(durations_ns), len(durations_ns))),
+        ("Median", median_ns),
         ("Least", least),
         ("Greatest", greatest),
     )

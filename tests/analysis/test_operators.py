@@ -71,7 +71,9 @@ def test_the_caller_is_the_operator_that_started_last_among_those_open(
     depth, _ = nesting(group_bounds(rows[:, 1]), rows[:, 2], rows[:, 3])
     order = np.lexsort((rows[:, 2], depth, rows[:, 1], rows[:, 0]))
     kind, thread, start_ns, duration_ns = rows[order].T
-    table = Memory(kind=kind, thread=thread, depth=depth[order], start_ns=start_ns, duration_ns=duration_ns)
+    table = Memory(
+        kind=kind, thread=thread, depth=depth[order].astype(np.int64), start_ns=start_ns, duration_ns=duration_ns
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(operators, "MOST_LINES", most_lines)
         patch.setattr(operators, "FEWEST_ON_LINE", 1)

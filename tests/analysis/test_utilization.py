@@ -10,13 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smprof_desktop.analysis import utilization
-from smprof_desktop.analysis.intervals import union
+from smprof_desktop.analysis.intervals import Int64s, union
 from tests.make_profile import make_profile
 
 PAIRS = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 20)), max_size=6).map(
     lambda pairs: [(start, start + duration) for start, duration in pairs]
 )
-NOTHING = np.empty(0, np.int64)
+
+
+def used(busy: tuple[Int64s, Int64s]) -> utilization.DeviceUse:
+    """A device that was busy in these disjoint sorted intervals."""
+    return utilization.DeviceUse(0, 0, 0, 0, 0, 0, (), busy)
 
 
 @given(st.lists(st.tuples(PAIRS, PAIRS), max_size=3), st.lists(st.integers(0, 80), min_size=2, max_size=6, unique=True))
@@ -26,7 +30,11 @@ def test_each_bin_is_the_mean_of_the_devices_that_recorded_in_it(
     edges = sorted(edges)
     merged = [[union(*np.array(pairs, np.int64).reshape(-1, 2).T) for pairs in device] for device in devices]
     windows = [list(zip(*(edge.tolist() for edge in window), strict=True)) for _, window in merged]
-    shares, active_ns, window_ns = utilization.shares_per_bin([busy for busy, _ in merged], windows, np.array(edges))
+    binned = [
+        utilization.binned(used(busy), window, np.array(edges))
+        for (busy, _), window in zip(merged, windows, strict=True)
+    ]
+    shares = utilization.shares_per_bin(binned) if binned else np.full(len(edges) - 1, np.nan)
     for index, (begin, end) in enumerate(pairwise(edges)):
         seen = []
         for busy, window in devices:
@@ -34,8 +42,8 @@ def test_each_bin_is_the_mean_of_the_devices_that_recorded_in_it(
             active = {t for first, last in busy for t in range(first, last)} & recorded
             if recorded:
                 seen.append((len(active), len(recorded)))
-        assert active_ns[index] == sum(active for active, _ in seen)
-        assert window_ns[index] == sum(recorded for _, recorded in seen)
+        assert sum(device.active_ns[index] for device in binned) == sum(active for active, _ in seen)
+        assert sum(device.window_ns[index] for device in binned) == sum(recorded for _, recorded in seen)
         if seen:
             assert abs(shares[index] - sum(a / w for a, w in seen) / len(seen)) < 1e-12
         else:
@@ -43,9 +51,12 @@ def test_each_bin_is_the_mean_of_the_devices_that_recorded_in_it(
 
 
 def test_a_device_that_was_used_and_did_nothing_counts() -> None:
-    shares, _, _ = utilization.shares_per_bin(
-        [(np.array([0]), np.array([10])), (NOTHING, NOTHING)], [[(0, 20)], [(0, 20)]], np.array([0, 10, 20])
+    edges_ns = np.array([0, 10, 20])
+    busy, idle = (
+        utilization.binned(used((np.array([0]), np.array([10]))), [(0, 20)], edges_ns),
+        utilization.binned(None, [(0, 20)], edges_ns),
     )
+    shares = utilization.shares_per_bin([busy, idle])
     assert shares.tolist() == [0.5, 0.0]
 
 

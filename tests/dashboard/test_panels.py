@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smprof.profile import schema
+from smprof_desktop.analysis import utilization
+from smprof_desktop.analysis.executions import Part
 from smprof_desktop.dashboard.panels import (
     PANELS,
     Figure,
@@ -22,6 +25,7 @@ from smprof_desktop.dashboard.panels import (
     bin_edges,
     histogram,
 )
+from smprof_desktop.progress import Cancelled
 from tests.make_profile import make_profile
 
 TWO_HOSTS = """
@@ -73,6 +77,35 @@ def test_a_device_idle_throughout_the_range_counts_in_every_panel(tmp_path: Path
     active, over_time = (panel.figure(scope) for panel in PANELS[:2])
     assert isinstance(active, Pie) and shares(active) == [("Active", 100), ("Idle", 100)]
     assert isinstance(over_time, Lines) and [line.mean for line in over_time.lines] == [50.0]
+
+
+def test_panels_share_one_pass_over_the_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, devices = [], utilization.devices
+
+    def counted(device: Part, windows: utilization.Windows) -> list[utilization.DeviceUse]:
+        asked.append(len(device))
+        return devices(device, windows)
+
+    monkeypatch.setattr(utilization, "devices", counted)
+    scope = Scope(make_profile(tmp_path / "profile", TWO_HOSTS))
+    for panel in PANELS:
+        assert not isinstance(panel.figure(replace(scope, cancelled=lambda: False)), Missing)
+    assert sorted(asked) == [1, 6], "each of the two processes once"
+
+
+def test_a_scope_is_cancelled_by_whoever_builds(tmp_path: Path) -> None:
+    scope = Scope(make_profile(tmp_path / "profile", TWO_HOSTS))
+    with pytest.raises(Cancelled):
+        PANELS[0].figure(replace(scope, cancelled=lambda: True))
+    assert isinstance(PANELS[0].figure(scope), Pie)
+
+
+def test_mean_and_median_of_durations_are_exact() -> None:
+    """Beyond 2^53 a float64 no longer tells neighbours apart; halves go to even."""
+    base = 1 << 60
+    found = dict(histogram(np.array([base + 1, base + 2, base + 4, base + 5]), "").facts)
+    assert found == {"Mean": base + 3, "Median": base + 3, "Least": base + 1, "Greatest": base + 5}
+    assert dict(histogram(np.array([1, 2]), "").facts)["Mean"] == 2
 
 
 def test_utilization_over_time_is_a_line_per_host(tmp_path: Path) -> None:
