@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import threading
+import time
+from pathlib import Path
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
+from smprof.profile.reader import ProcessProfile, Profile
 from smprof.profile.schema import Column
 from smprof.profile.table import Table
+from tests.make_profile import make_profile
 
 ROWS = 100
 ENDS = [30, 60, 100]
@@ -57,3 +62,26 @@ def test_what_is_held_does_not_wait_for_a_column_that_is_read() -> None:
     assert table.held("start_ns", 0, ROWS) is not None and table.held("duration_ns", 0, ROWS) is None
     go.set()
     reader.join()
+
+
+def test_a_profile_is_closed_while_a_column_is_read_that_needs_another_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile = make_profile(tmp_path, "kernel 0/7 0+5 gemm")
+    begun = threading.Event()
+    original = ProcessProfile._from_lane_rows
+
+    def slow(self: ProcessProfile, name: str, wanted: Column, rows: int) -> object:
+        begun.set()
+        time.sleep(0.1)  # time enough for the closing to begin
+        return original(self, name, wanted, rows)
+
+    monkeypatch.setattr(ProcessProfile, "_from_lane_rows", slow)
+    reader = threading.Thread(target=lambda: profile.processes[0].table("device")["device"], daemon=True)
+    reader.start()
+    assert begun.wait(10)
+    closer = threading.Thread(target=Profile.close, args=(profile,), daemon=True)
+    closer.start()
+    for thread in (reader, closer):
+        thread.join(10)
+        assert not thread.is_alive()

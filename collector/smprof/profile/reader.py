@@ -101,9 +101,9 @@ class ProcessProfile:
 
     def forget(self) -> None:
         """Let go of all columns in memory; they are read again when asked for."""
-        with self._lock:
-            for table in (self._tables or {}).values():
-                table.forget()
+        # Not under the lock: who reads a column holds the table's, and may ask for another table meanwhile.
+        for table in list((self._tables or {}).values()):
+            table.forget()
 
     def unread(self) -> ProcessProfile:
         """The same process with nothing in memory yet: what is read of it goes with it."""
@@ -387,9 +387,10 @@ class Profile:
     def close(self) -> None:
         """Let go of the guard and of what it made, and of all columns."""
         for process in self.processes:
-            process.forget()
-            if process.guard is not None:
+            if process.guard is not None:  # first: a table that waits for its answer could not forget anything
                 process.guard.close()
+        for process in self.processes:
+            process.forget()
 
     def _bounds(self) -> tuple[int, int]:
         if self._span is None:
