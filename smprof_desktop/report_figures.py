@@ -143,7 +143,7 @@ def _figures(process: ProcessProfile, wanted: Wanted, cancelled: CancelCheck) ->
         latencies_ns=latencies_ns,
         unlinked_kernels=len(kernel_launch) - len(latencies_ns),
         via_graph_launch=launches.via_graph(kernel_launch, host_table["name_id"], texts),
-        unlinked=launches.unlinked_by_reason(launch, device),
+        unlinked=launches.unlinked_by_reason(launch, device.column),
         slices=_slice_counts(device, host, annotations),
         counters=_counter_count(process, begin_ns, end_ns),
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from smprof_desktop.analysis.executions import Columns, Part
+from smprof_desktop.analysis.executions import Columns
 from smprof_desktop.analysis.intervals import Int64s, differences
 from smprof_desktop.analysis.statistics import MEDIAN, P99, quantiles
 
@@ -76,13 +77,16 @@ def via_graph(launch: NDArray[Any], launch_name_ids: NDArray[Any], texts: list[s
     return int(np.isin(launch_name_ids[launch[launch >= 0]], graph_names).sum())
 
 
-def unlinked_by_reason(launch: NDArray[Any], device: Part) -> dict[str, int]:
-    """Executions without a launch, counted by the reason that can be told. `launch` is as long as `device`."""
+def unlinked_by_reason(launch: NDArray[Any], column: Callable[[str], NDArray[Any]]) -> dict[str, int]:
+    """Executions without a launch, counted by the reason that can be told.
+
+    `column` gives further columns of the same executions, and is asked only where one has no launch.
+    """
     unlinked = launch < 0
     missing = int(np.count_nonzero(unlinked))
     if not missing:
         return {}
-    without_id = int(np.count_nonzero(device.column("correlation")[unlinked] <= 0))
+    without_id = int(np.count_nonzero(column("correlation")[unlinked] <= 0))
     reasons = {
         "no correlation id was recorded": without_id,
         "no API call with its correlation id was recorded": missing - without_id,

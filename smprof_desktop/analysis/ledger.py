@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from smprof.profile.manifest import Loss
-from smprof_desktop.analysis.executions import part
 from smprof_desktop.analysis.launches import unlinked_by_reason
 
 if TYPE_CHECKING:
@@ -15,21 +14,24 @@ if TYPE_CHECKING:
 UNLINKED = "unlinked_execution"
 
 
-def of_profile(profile: Profile) -> list[Loss]:
-    """The ledger of a whole profile. Reads the links of every execution, so it is no work for a window's thread."""
-    unlinked = []
+def unlinked_of(profile: Profile) -> list[dict[str, int]]:
+    """Of each process the executions without a launch, counted by reason: what `entries` takes.
+
+    Reads the links of every execution, and keeps none of it: no work for a window's own thread.
+    """
+    found = []
     for process in profile.processes:
         device = process.table("device")
         held = device.columns_held()
-        unlinked.append(unlinked_by_reason(device["launch"], part(device)) if len(device) else {})
+        found.append(unlinked_by_reason(device["launch"], device.__getitem__))
         device.forget(held)
-    return entries(profile.losses, unlinked)
+    return found
 
 
 def entries(losses: Iterable[Loss], unlinked: Iterable[Mapping[str, int]]) -> list[Loss]:
     """What a profile says it lost, and the executions without a launch, counted from the links themselves.
 
-    `unlinked` are the counts by reason of each process: `launches.unlinked_by_reason`.
+    `unlinked` are the counts by reason of each process: `unlinked_of`.
     """
     reasons: dict[str, int] = {}
     for counts in unlinked:

@@ -6,9 +6,11 @@ import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
-from smprof.profile.manifest import Clock, Device, Manifest, Process
+from smprof.profile.manifest import Clock, Device, Loss, Manifest, Process
 from smprof.profile.schema import LOSS_KINDS, SLICE_TABLES
+from smprof_desktop.analysis import ledger
 from smprof_desktop.analysis.quantities import exact_time_text, size_text
 
 if TYPE_CHECKING:
@@ -29,12 +31,16 @@ class FactTable:
 
 
 def summary(profile: Profile) -> list[tuple[str, str]]:
-    """The Loaded profile section, row by row. Reads only lengths and the manifest."""
+    """The Loaded profile section, row by row.
+
+    Reads the links of every execution the first time that a profile is asked for, which is work for a task; lengths and
+    the manifest from then on.
+    """
     manifest = profile.manifest
     ranks = [process.rank for process in manifest.processes if process.rank is not None]
     devices = devices_of(manifest)
     slices = sum(len(process.table(table)) for process in profile.processes for table in SLICE_TABLES)
-    losses = sum(loss.count for loss in profile.losses)
+    losses = sum(loss.count for loss in losses_of(profile))
     rows = [
         ("Name", manifest.name or "without a name"),
         ("Hosts", f"{len(manifest.hosts):,}: {_listed([host.name for host in manifest.hosts])}"),
@@ -47,6 +53,18 @@ def summary(profile: Profile) -> list[tuple[str, str]]:
     if not manifest.complete:
         rows.append(("Complete", "no: still being recorded, or cut off"))
     return rows
+
+
+def losses_of(profile: Profile) -> list[Loss]:
+    """The ledger as the report has it, executions without a launch included."""
+    unlinked = _unlinked.get(profile)
+    if unlinked is None:
+        unlinked = _unlinked[profile] = ledger.unlinked_of(profile)
+    return ledger.entries(profile.losses, unlinked)
+
+
+_unlinked: WeakKeyDictionary[Profile, list[dict[str, int]]] = WeakKeyDictionary()
+"""Counted once a profile, by the task that opens it: the pages show it on the window's own thread."""
 
 
 def devices_of(manifest: Manifest) -> list[Device]:
@@ -89,7 +107,7 @@ def information(profile: Profile) -> list[FactTable]:
         FactTable(
             "Losses",
             ("Kind", "Count", "Where and why", "Meaning"),
-            tuple((loss.kind, f"{loss.count:,}", loss.detail, LOSS_KINDS[loss.kind]) for loss in profile.losses),
+            tuple((loss.kind, f"{loss.count:,}", loss.detail, LOSS_KINDS[loss.kind]) for loss in losses_of(profile)),
             "Nothing was lost: everything that was recorded is shown.",
         ),
         FactTable(

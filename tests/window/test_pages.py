@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from threading import current_thread, main_thread
 
 import pytest
 from PySide6.QtCore import Qt
@@ -13,7 +14,11 @@ from PySide6.QtWidgets import QComboBox
 from pytestqt.qtbot import QtBot
 
 from smprof.profile.manifest import Clock
+from smprof.profile.reader import Profile
 from smprof.profile.schema import LOSS_KINDS
+from smprof_desktop import report
+from smprof_desktop.analysis import ledger
+from smprof_desktop.analysis.ledger import unlinked_of
 from smprof_desktop.session import Session, SliceRef
 from smprof_desktop.timeline.keys import COMMANDS as TIMELINE_COMMANDS
 from smprof_desktop.window.commands import COMMANDS
@@ -73,6 +78,46 @@ def test_every_loss_is_listed_with_its_meaning(qtbot: QtBot, session: Session) -
     cells = [row for table in page.findChildren(CopyTable) for row in rows(table)]
     assert ["gap_value", "2", "algo-1, process 0: where it was", LOSS_KINDS["gap_value"]] in cells
     assert all(any(row[0] == loss.kind for row in cells) for loss in session.profile.losses)  # type: ignore[union-attr]
+
+
+def test_executions_without_a_launch_are_losses_on_both_pages_and_counted_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile, counted = make_profile(tmp_path / "profile", "kernel 0/7 0+5 a corr=3\nkernel 0/7 9+5 a"), []
+
+    def count(of: Profile) -> list[dict[str, int]]:
+        counted.append(of)
+        return unlinked_of(of)
+
+    monkeypatch.setattr(ledger, "unlinked_of", count)
+    assert ("Losses", "2 — see Information") in summary(profile)
+    (losses,) = (table for table in information(profile) if table.title == "Losses")
+    meaning = LOSS_KINDS["unlinked_execution"]
+    assert losses.rows == (
+        ("unlinked_execution", "1", "no correlation id was recorded", meaning),
+        ("unlinked_execution", "1", "no API call with its correlation id was recorded", meaning),
+    )
+    assert [(row[0], int(row[1])) for row in losses.rows] == [
+        (loss["kind"], loss["count"]) for loss in report.build(profile)["losses"]
+    ]
+    assert counted == [profile]
+
+
+def test_losses_are_counted_beside_the_window(
+    window: MainWindow, load: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = []
+
+    def count(of: Profile) -> list[dict[str, int]]:
+        threads.append(current_thread())
+        return unlinked_of(of)
+
+    monkeypatch.setattr(ledger, "unlinked_of", count)
+    window.unload()
+    load()
+    for page in ("load", "information"):
+        window.show_page(page)
+    assert len(threads) == 1 and threads[0] is not main_thread()
 
 
 def test_information_of_a_profile_without_anything(qtbot: QtBot, tmp_path: Path) -> None:
