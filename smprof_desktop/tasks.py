@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject, Qt, Signal
@@ -18,8 +19,8 @@ from PySide6.QtCore import QObject, Qt, Signal
 from smprof.profile.manifest import ProfileError
 from smprof_desktop.progress import CancelCheck, Cancelled, Progress
 
-WORKERS = 3
-"""One for a long import, two for what the open profile needs meanwhile."""
+WORKERS = 2
+"""Threads for what pages ask of the open profile. What the user waits for has a thread of its own: see `start`."""
 
 CLOSE_TIMEOUT_S = 1.0
 
@@ -27,6 +28,9 @@ _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Work = Callable[[Progress, CancelCheck], T]
+
+
+_NO_RESULT = object()
 
 
 def _ignore(*_: object) -> None:
@@ -44,8 +48,18 @@ class _Task:
     failed: Callable[[str], object]
     cancelled: Callable[[], object]
     progressed: Callable[[float, str], object]
+    dropped: Callable[[Any], object] = _ignore
+    reads: object = None
     stop: threading.Event = field(default_factory=threading.Event)
+    ended: threading.Event = field(default_factory=threading.Event)
+    result: Any = _NO_RESULT
     superseded: bool = False
+
+    def drop(self) -> None:
+        """Hand over a result that nobody will hear of."""
+        result, self.result = self.result, _NO_RESULT
+        if result is not _NO_RESULT:
+            self.dropped(result)
 
 
 class Tasks(QObject):
@@ -69,10 +83,16 @@ class Tasks(QObject):
         self._progress: dict[int, tuple[_Task, float, str]] = {}
         self._is_posted = False
         self._threads: set[threading.Thread] = set()
+        self._running = 0
         self._open: dict[int, _Task] = {}
         self._is_closed = False
         self._last_ticket = 0
         self._arrived.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether no task can start any more."""
+        return self._is_closed
 
     @property
     def is_idle(self) -> bool:
@@ -87,12 +107,20 @@ class Tasks(QObject):
         failed: Callable[[str], object] = _ignore,
         cancelled: Callable[[], object] = _ignore,
         progressed: Callable[[float, str], object] = _ignore,
+        *,
+        dropped: Callable[[T], object] = _ignore,
+        reads: object = None,
+        alone: bool = False,
     ) -> int:
         """Run `work(progress, cancelled)` on a thread and return its ticket number.
 
         Exactly one of `done(result)`, `failed(sentence)` and `cancelled()` is called, after the work has ended,
-        unless a
-        newer task of the kind took its place. Raises RuntimeError after `close`.
+        unless a newer task of the kind took its place. Raises RuntimeError after `close`.
+
+        Args:
+            dropped: called with a result that came too late to be told, on any thread: what it holds has to be let go.
+            reads: what the work reads, for `let_go`.
+            alone: begin at once, on a thread of its own, however much the others have to do.
         """
         if self._is_closed:
             raise RuntimeError("no task can start once the window is closed")
@@ -101,14 +129,16 @@ class Tasks(QObject):
             self.cancel(older.ticket)
         was_idle = self.is_idle
         self._last_ticket += 1
-        task = _Task(self._last_ticket, kind, work, done, failed, cancelled, progressed)
+        task = _Task(self._last_ticket, kind, work, done, failed, cancelled, progressed, dropped, reads)
         self._open[task.ticket] = task
         with self._lock:
-            self._waiting.append(task)
-            if len(self._threads) < self._workers:
-                thread = threading.Thread(target=self._run, name=f"task {task.ticket}", daemon=True)
-                self._threads.add(thread)
-                thread.start()
+            if alone:
+                self._begin(partial(self._do, task))
+            else:
+                self._waiting.append(task)
+                if self._running < self._workers:
+                    self._running += 1
+                    self._begin(self._work)
         if was_idle:
             self.idle_changed.emit(False)
         return task.ticket
@@ -122,6 +152,7 @@ class Tasks(QObject):
         with self._lock:
             if task in self._waiting:
                 self._waiting.remove(task)
+                task.ended.set()
                 self._answer(task, task.cancelled)
 
     def cancel_kind(self, kind: str) -> None:
@@ -129,10 +160,31 @@ class Tasks(QObject):
         for task in [task for task in self._open.values() if task.kind == kind]:
             self.cancel(task.ticket)
 
+    def let_go(self, reads: object, release: Callable[[], object]) -> None:
+        """Cancel every task that reads this, and call `release` on a thread: at once, and when the last has ended.
+
+        At once, because a task may be waiting for what only the release brings to an end; and again, because what it
+        asked for last may have taken hold of the thing anew.
+        """
+        readers = [task for task in self._open.values() if task.reads is reads]
+        for task in readers:
+            self.cancel(task.ticket)
+
+        def work(_progress: Progress, _cancelled: CancelCheck) -> None:
+            release()
+            for task in readers:
+                task.ended.wait()
+            if readers:
+                release()
+
+        self.start(f"let go {self._last_ticket + 1}", work, alone=True)
+
     def close(self, timeout_s: float = CLOSE_TIMEOUT_S) -> bool:
         """Cancel everything, wait for the threads and say whether all ended in time. No answer is given any more."""
         self._is_closed = True
         with self._lock:
+            for task in self._waiting:
+                task.ended.set()
             self._waiting.clear()
             threads = list(self._threads)
         for task in self._open.values():
@@ -141,19 +193,40 @@ class Tasks(QObject):
         deadline = time.monotonic() + timeout_s
         for thread in threads:
             thread.join(max(0.0, deadline - time.monotonic()))
+        for task, _ in self._answers:
+            task.drop()
         return not any(thread.is_alive() for thread in threads)
 
-    def _run(self) -> None:
+    def _begin(self, run: Callable[[], object]) -> None:
+        """Start a thread. The lock is held."""
+
+        def body() -> None:
+            try:
+                run()
+            finally:
+                with self._lock:
+                    self._threads.discard(threading.current_thread())
+
+        thread = threading.Thread(target=body, name=f"task {self._last_ticket}", daemon=True)
+        self._threads.add(thread)
+        thread.start()
+
+    def _work(self) -> None:
         """A worker thread: takes waiting tasks until there is none, then ends."""
         while True:
             with self._lock:
                 if not self._waiting:
-                    self._threads.discard(threading.current_thread())
+                    self._running -= 1
                     return
                 task = self._waiting.popleft()
-            outcome = self._outcome(task)
-            with self._lock:
-                self._answer(task, outcome)
+            self._do(task)
+
+    def _do(self, task: _Task) -> None:
+        """Do a task and have its answer given. On a thread of its own or a worker's."""
+        outcome = self._outcome(task)
+        task.ended.set()
+        with self._lock:
+            self._answer(task, outcome)
 
     def _outcome(self, task: _Task) -> Callable[[], object]:
         """Do the work; the call that tells how it went. On the worker thread."""
@@ -164,7 +237,7 @@ class Tasks(QObject):
                 self._post()
 
         try:
-            result = task.work(progress, task.stop.is_set)
+            task.result = task.work(progress, task.stop.is_set)
         except Cancelled:
             return task.cancelled
         except BaseException as error:  # the thread must answer whatever happened
@@ -172,7 +245,10 @@ class Tasks(QObject):
                 return task.cancelled
             sentence = sentence_of(error)
             return lambda: task.failed(sentence)
-        return task.cancelled if task.stop.is_set() else lambda: task.done(result)
+        if task.stop.is_set():
+            task.drop()
+            return task.cancelled
+        return lambda: task.done(task.result)
 
     def _answer(self, task: _Task, call: Callable[[], object]) -> None:
         """Have `call` made on the GUI thread. The lock is held."""
@@ -206,6 +282,9 @@ class Tasks(QObject):
                 self._open.pop(task.ticket, None)
                 if not task.superseded:
                     call()
+                elif task.result is not _NO_RESULT:  # it ended just before a newer one took its place
+                    with self._lock:
+                        self._begin(task.drop)
         finally:
             if answers and self.is_idle:
                 self.idle_changed.emit(True)

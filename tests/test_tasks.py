@@ -151,6 +151,71 @@ def test_what_waits_for_a_thread_can_be_cancelled(qtbot: QtBot) -> None:
     assert tasks.close()
 
 
+def test_what_stands_alone_begins_while_all_workers_are_busy(qtbot: QtBot) -> None:
+    tasks = Tasks(workers=2)
+    heard: list[str] = []
+    for number in range(4):
+        tasks.start(f"busy {number}", until_stopped)
+    tasks.start("load", lambda progress, cancelled: "loaded", heard.append, alone=True)
+    qtbot.waitUntil(lambda: heard == ["loaded"])
+    assert tasks.close()
+
+
+def test_a_result_that_nobody_hears_is_handed_over_once(qtbot: QtBot) -> None:
+    """Cancelled, superseded while it runs, superseded before it is told, and closed: each holds files or a child."""
+    tasks = Tasks()
+    heard: list[str] = []
+    dropped: list[str] = []
+    go = threading.Event()
+
+    def work(name: str, progress: Progress, cancelled: CancelCheck) -> str:
+        go.wait(5)
+        return name
+
+    def start(kind: str, name: str) -> int:
+        return tasks.start(kind, partial(work, name), heard.append, dropped=dropped.append, alone=True)
+
+    ticket = start("a", "cancelled")
+    tasks.cancel(ticket)
+    start("b", "superseded")
+    start("b", "heard")
+    go.set()
+    qtbot.waitUntil(lambda: tasks.is_idle)
+    assert (sorted(dropped), heard) == (["cancelled", "superseded"], ["heard"])
+    start("c", "overtaken")
+    ended = next(iter(tasks._open.values())).ended
+    assert ended.wait(5)
+    start("c", "told")
+    qtbot.waitUntil(lambda: tasks.is_idle)
+    assert (dropped[2:], heard[1:]) == (["overtaken"], ["told"])
+    start("d", "too late")
+    assert next(iter(tasks._open.values())).ended.wait(5)
+    assert tasks.close()
+    assert (dropped[3:], heard[2:]) == (["too late"], [])
+
+
+def test_letting_go_cancels_the_readers_and_releases_when_the_last_has_ended(tasks: Tasks, qtbot: QtBot) -> None:
+    profile, other = object(), object()
+    heard: list[str] = []
+    begun, go = threading.Event(), threading.Event()
+
+    def reader(progress: Progress, cancelled: CancelCheck) -> None:
+        begun.set()
+        go.wait(5)
+        heard.append(f"read, cancelled {cancelled()}")
+
+    tasks.start("x", reader, reads=profile)
+    ticket = tasks.start("y", until_stopped, cancelled=lambda: heard.append("the other ended"), reads=other)
+    assert begun.wait(5)
+    tasks.let_go(profile, lambda: heard.append("released"))
+    qtbot.waitUntil(lambda: heard == ["released"])
+    go.set()
+    qtbot.waitUntil(lambda: heard == ["released", "read, cancelled True", "released"])
+    tasks.cancel(ticket)
+    qtbot.waitUntil(lambda: tasks.is_idle)
+    assert heard[-1] == "the other ended"
+
+
 def test_closing_ends_everything_within_a_second_and_says_nothing_more(qtbot: QtBot) -> None:
     tasks = Tasks()
     before = set(threading.enumerate())

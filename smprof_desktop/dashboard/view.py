@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
@@ -14,9 +15,12 @@ from smprof_desktop.analysis.quantities import time_text
 from smprof_desktop.dashboard.charts import chart
 from smprof_desktop.dashboard.panels import PANELS, Figure, Histogram, Lines, Missing, Panel, Pie, Scope
 from smprof_desktop.plain_text import tooltip
-from smprof_desktop.progress import CancelCheck, Progress
+from smprof_desktop.progress import CancelCheck, Cancelled, Progress
 from smprof_desktop.session import Session
-from smprof_desktop.tasks import Tasks
+from smprof_desktop.tasks import Tasks, sentence_of
+
+if TYPE_CHECKING:
+    from smprof.profile.reader import Profile
 
 SIXTHS = 6
 WIDE_PX = 900
@@ -24,7 +28,17 @@ WIDE_PX = 900
 NARROW_PX = 620
 """Below, each panel has a line of its own."""
 
+FIGURES = "figures"
+"""The kind of the one task that works out all cards: they share a report, and would only wait for each other."""
+
 State = Literal["waiting", "shown", "missing", "failed"]
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """Why a panel's figure could not be worked out."""
+
+    sentence: str
 
 
 class Card(QFrame):
@@ -152,21 +166,38 @@ class DashboardView(QScrollArea):
         for card in self.cards:
             card.setVisible(profile is not None)
             card.wait()
-            kind = f"panel {card.panel.key}"
-            if profile is None:
-                self._tasks.cancel_kind(kind)
         if profile is None:
+            self._tasks.cancel_kind(FIGURES)
             return
         self._scope.setText("For the whole profile.")
-        scope = Scope(profile)
+        found: dict[str, Figure | _Failure] = {}
+        show = partial(self._show, found)
+        self._tasks.start(
+            FIGURES,
+            partial(_work_out, [card.panel for card in self.cards], profile, found),
+            show,
+            self._fail,
+            partial(self._fail, "This was cancelled."),
+            show,
+            reads=profile,
+        )
+
+    def _show(self, found: dict[str, Figure | _Failure], *_progress: object) -> None:
+        """Fill the cards that wait and whose figures have arrived."""
         for card in self.cards:
-            self._tasks.start(
-                f"panel {card.panel.key}",
-                partial(_work_out, card.panel, scope),
-                card.show_figure,
-                card.fail,
-                partial(card.fail, "This was cancelled."),
-            )
+            figure = found.get(card.panel.key)
+            if figure is None or card.state != "waiting":
+                continue
+            if isinstance(figure, _Failure):
+                card.fail(figure.sentence)
+            else:
+                card.show_figure(figure)
+
+    def _fail(self, sentence: str) -> None:
+        """Say in every card that still waits that nothing will come."""
+        for card in self.cards:
+            if card.state == "waiting":
+                card.fail(sentence)
 
     def _lay_out(self) -> None:
         """Place the cards from left to right in lines of six sixths; the last of a line takes what is left."""
@@ -202,8 +233,25 @@ def _span(width: int, abreast: int) -> int:
     return width if abreast == 3 else SIXTHS
 
 
-def _work_out(panel: Panel, scope: Scope, _progress: Progress, _cancelled: CancelCheck) -> Figure:
-    return panel.figure(scope)
+def _work_out(
+    panels: Sequence[Panel],
+    profile: Profile,
+    found: dict[str, Figure | _Failure],
+    progress: Progress,
+    cancelled: CancelCheck,
+) -> None:
+    """Put each panel's figure into `found` and tell; one that fails leaves the others alone. On a task's thread."""
+    scope = Scope(profile)
+    for number, panel in enumerate(panels):
+        if cancelled():
+            raise Cancelled
+        try:
+            found[panel.key] = panel.figure(scope)
+        except Exception as error:
+            if cancelled():
+                raise Cancelled from None
+            found[panel.key] = _Failure(sentence_of(error))
+        progress((number + 1) / len(panels), panel.title)
 
 
 def _plain(text: str, name: str) -> QLabel:

@@ -85,6 +85,49 @@ def test_a_failure_stays_in_its_card(qtbot: QtBot, tasks: Tasks, tmp_path: Path)
     )
 
 
+def test_the_page_keeps_one_worker_and_fills_card_by_card(qtbot: QtBot, tasks: Tasks, tmp_path: Path) -> None:
+    go = threading.Event()
+    running: list[int] = []
+
+    def figure(scope: Scope) -> Pie:
+        running.append(1)
+        if len(running) > 1:
+            go.wait(10)
+        return Pie((Share("it", 1),), 1, "ns", "it")
+
+    panels = tuple(Panel(key, key.upper(), (), figure, Pie, 2, "help") for key in "abcdef")
+    session = Session()
+    view = view_of(qtbot, tasks, session, panels)
+    session.open(make_profile(tmp_path / "profile", "kernel 0/7 0+5 gemm"))
+    qtbot.waitUntil(lambda: view.cards[0].state == "shown")
+    heard: list[str] = []
+    tasks.start("other", lambda progress, cancelled: "other", heard.append)
+    qtbot.waitUntil(lambda: heard == ["other"])
+    assert [card.state for card in view.cards[1:]] == ["waiting"] * 5 and len(running) == 2
+    go.set()
+    qtbot.waitUntil(lambda: view.is_final)
+    assert [card.state for card in view.cards] == ["shown"] * 6
+
+
+def test_a_closed_profile_is_worked_out_no_further(qtbot: QtBot, tasks: Tasks, tmp_path: Path) -> None:
+    go = threading.Event()
+    asked: list[str] = []
+
+    def figure(scope: Scope) -> Pie:
+        asked.append("asked")
+        go.wait(10)
+        return Pie((Share("it", 1),), 1, "ns", "it")
+
+    session = Session()
+    view = view_of(qtbot, tasks, session, tuple(Panel(key, key, (), figure, Pie, 2, "help") for key in "abc"))
+    session.open(make_profile(tmp_path / "profile", "kernel 0/7 0+5 gemm"))
+    qtbot.waitUntil(lambda: bool(asked))
+    session.close()
+    go.set()
+    qtbot.waitUntil(lambda: tasks.is_idle)
+    assert asked == ["asked"] and view.is_final
+
+
 def test_the_answer_for_an_older_profile_is_dropped(qtbot: QtBot, tasks: Tasks, tmp_path: Path) -> None:
     go = threading.Event()
 
