@@ -146,8 +146,8 @@ def snapshot(
         _wait_until_final(application, window, tasks)
         _write(window, out, scale)
     finally:
+        window.close()  # first: it lets go of the profile by a task
         tasks.close()
-        window.close()
         window.deleteLater()
         themes.deleteLater()
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)

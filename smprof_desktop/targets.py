@@ -40,12 +40,18 @@ def open_targets(
                 listed.append(path)
     # What others wrote is read by a child process first; imports and the sample are our own writing.
     guard = Guard()
-    opened = [Profile.open(path, None if _is_own(path) else guard) for path in profiles]
-    if traces:
-        opened.append(_open_traces(traces, progress, cancelled, store if store is not None else Store()))
-    if cancelled():
-        raise Cancelled
-    return opened[0] if len(opened) == 1 else Profile.combine(opened)
+    opened: list[Profile] = []
+    try:
+        opened += (Profile.open(path, None if _is_own(path) else guard) for path in profiles)
+        if traces:
+            opened.append(_open_traces(traces, progress, cancelled, store if store is not None else Store()))
+        if cancelled():
+            raise Cancelled
+        return opened[0] if len(opened) == 1 else Profile.combine(opened)
+    except BaseException:
+        for profile in opened:
+            profile.close()
+        raise
 
 
 def check(targets: Sequence[str]) -> None:
@@ -90,7 +96,10 @@ def _whole(kept: Path) -> Profile | None:
         profile = Profile.open(kept)
     except ProfileError:
         return None
-    return None if any(loss.kind in _OF_THE_DISK for loss in profile.losses) else profile
+    if any(loss.kind in _OF_THE_DISK for loss in profile.losses):
+        profile.close()
+        return None
+    return profile
 
 
 def _paths_of(target: str) -> list[Path]:

@@ -63,6 +63,7 @@ class MainWindow(QMainWindow):
         self.session, self.tasks, self.settings = session, tasks, settings
         self._open_targets = open_targets
         self._loading: int | None = None
+        self._held: Profile | None = None
         self._is_painted = False
         self._loading_since = 0.0
         self._actions: list[tuple[Command, QAction]] = []
@@ -120,6 +121,8 @@ class MainWindow(QMainWindow):
             self._failed,
             self._cancelled,
             self.load_page.show_progress,
+            dropped=_close,
+            alone=True,
         )
         self._enable_actions()
 
@@ -304,6 +307,7 @@ class MainWindow(QMainWindow):
             self.session.open(profile)
         except EmitLoopError as error:  # a page could not show it
             self.session.close()
+            self.tasks.let_go(profile, profile.close)  # whoever would have done it may not have heard of it
             self.show_error(sentence_of(error.__cause__ or error))
             return
         if done is None:
@@ -323,6 +327,9 @@ class MainWindow(QMainWindow):
 
     def _show_profile(self, _changed: object = None) -> None:
         profile = self.session.profile
+        if self._held is not None and self._held is not profile:
+            self.tasks.let_go(self._held, self._held.close)
+        self._held = profile
         name = "" if profile is None else profile.manifest.name or "without a name"
         is_synthetic = profile is not None and profile.manifest.synthetic
         short = elide_middle(name, 80)
@@ -407,18 +414,26 @@ class MainWindow(QMainWindow):
     def closeEvent(self, event: QCloseEvent) -> None:
         """Keep the window's place and stop everything that runs."""
         self.settings.set("geometry", bytes(self.saveGeometry().toHex().data()).decode("ascii"))
+        if self._held is not None and not self.tasks.is_closed:
+            self.tasks.let_go(self._held, self._held.close)
         self.tasks.close()
-        if self.session.profile is not None:
-            self.session.profile.close()
         super().closeEvent(event)
 
 
 def _open(open_targets: OpenTargets, targets: tuple[str, ...], progress: Progress, cancelled: CancelCheck) -> Profile:
     """Open the targets and read what every page needs at once, all on the task's thread."""
     profile = open_targets(targets, progress, cancelled)
-    progress(1.0, "Reading how much there is")
-    summary(profile)
+    try:
+        progress(1.0, "Reading how much there is")
+        summary(profile)
+    except BaseException:
+        profile.close()
+        raise
     return profile
+
+
+def _close(profile: Profile) -> None:
+    profile.close()
 
 
 def _call(slot: Callable[..., Any], *arguments: object) -> None:

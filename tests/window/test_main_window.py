@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import multiprocessing
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,8 +21,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QListWidget, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
+from smprof.profile.guard import Guard
 from smprof.profile.manifest import ProfileError
+from smprof.profile.reader import Profile
 from smprof_desktop import cli
+from smprof_desktop.progress import CancelCheck, Progress
 from smprof_desktop.settings import Settings
 from smprof_desktop.window.commands import COMMANDS, PAGES
 from smprof_desktop.window.fields import CopyTable
@@ -207,6 +218,108 @@ def test_unloading_leaves_the_load_page(window: MainWindow, qtbot: QtBot, load: 
         assert window.is_final
 
 
+def descriptors() -> set[str]:
+    """What the program has open on disk and to others, as the system names it."""
+    found = set()
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            found.add(os.readlink(f"/proc/self/fd/{name}"))
+    return {name for name in found if "job" in name or "smprof-" in name or name.startswith("pipe:")}
+
+
+@pytest.fixture
+def guarded(window: MainWindow) -> Callable[[], list[str]]:
+    """Profiles are read by a guard first; what is left of guards: children and copies."""
+    resource_tracker.ensure_running()  # one for all children there will ever be
+    before = {child.pid for child in multiprocessing.active_children()}
+    folders = set(Path(tempfile.gettempdir()).glob("smprof-*"))
+
+    def open_guarded(targets: Sequence[str], progress: Progress, cancelled: CancelCheck) -> Profile:
+        profile = Profile.open(Path(targets[0]), Guard())
+        for process in profile.processes:
+            process.table("device")
+        progress(0.5, "opened")
+        deadline = time.monotonic() + 5
+        while "slow" in targets[0] and not cancelled() and time.monotonic() < deadline:
+            time.sleep(0.002)
+        return profile
+
+    def left() -> list[str]:
+        children = [f"child {c.pid}" for c in multiprocessing.active_children() if c.pid not in before]
+        return children + [str(found) for found in set(Path(tempfile.gettempdir()).glob("smprof-*")) - folders]
+
+    window._open_targets = open_guarded
+    return left
+
+
+def damaged(folder: Path, name: str) -> Path:
+    """A copy whose segments the guard has to piece together."""
+    copy = folder.parent / name
+    shutil.copytree(folder, copy)
+    for journal in copy.rglob("journal*"):
+        journal.unlink()
+    return copy
+
+
+def test_unloaded_and_replaced_profiles_leave_nothing_open(
+    window: MainWindow, qtbot: QtBot, guarded: Callable[[], list[str]], folder: Path
+) -> None:
+    first, second = damaged(folder, "job-1"), damaged(folder, "job-2")
+    before = descriptors()
+    window.load([str(first)])
+    qtbot.waitUntil(lambda: window.session.profile is not None)
+    for page in PAGES:
+        window.show_page(page.key)
+    assert sum(entry.startswith("child") for entry in guarded()) == 1
+    one = window.session.profile
+    window.load([str(second)])
+    qtbot.waitUntil(lambda: window.session.profile is not one)
+    qtbot.waitUntil(lambda: sum(entry.startswith("child") for entry in guarded()) == 1 and len(guarded()) == 2)
+    window.unload()
+    qtbot.waitUntil(lambda: window.tasks.is_idle)
+    assert guarded() == [] and descriptors() == before
+
+
+def test_a_cancelled_and_a_superseded_load_leave_nothing_open(
+    window: MainWindow, qtbot: QtBot, guarded: Callable[[], list[str]], folder: Path
+) -> None:
+    slow, other = damaged(folder, "slow job"), damaged(folder, "slow job 2")
+    before = descriptors()
+    window.load([str(slow)])
+    qtbot.waitUntil(lambda: bool(guarded()))
+    window.load([str(other)])
+    qtbot.waitUntil(lambda: len(guarded()) >= 2)
+    window.cancel_loading()
+    qtbot.waitUntil(lambda: window.tasks.is_idle)
+    assert guarded() == [] and descriptors() == before
+
+
+def test_closing_ends_within_a_second_whatever_runs(
+    window: MainWindow, qtbot: QtBot, guarded: Callable[[], list[str]], folder: Path
+) -> None:
+    window.load([str(damaged(folder, "job-1"))])
+    qtbot.waitUntil(lambda: window.session.profile is not None)
+    window.load([str(damaged(folder, "slow job"))])
+    qtbot.waitUntil(lambda: len(guarded()) >= 3)
+    began_s = time.monotonic()
+    window.close()
+    assert time.monotonic() - began_s < 1
+    assert guarded() == []
+
+
+def test_a_load_begins_while_the_pages_keep_every_worker(
+    window: MainWindow, qtbot: QtBot, load: Callable[[], None], folder: Path
+) -> None:
+    load()
+    go = threading.Event()
+    for number in range(4):
+        window.tasks.start(f"busy {number}", lambda progress, cancelled: go.wait(10))
+    first = window.session.profile
+    window.load([str(folder)])
+    qtbot.waitUntil(lambda: window.session.profile is not first)
+    go.set()
+
+
 def test_a_path_is_typed_and_loaded_with_enter(window: MainWindow, qtbot: QtBot, loader: Loader, folder: Path) -> None:
     path = child(window.page, QLineEdit)
     QTest.keyClicks(path, f'  "{folder}" ')
@@ -275,7 +388,7 @@ def test_the_loaded_profile_section(window: MainWindow, load: Callable[[], None]
         "Devices": "1: NVIDIA H100",
         "Span": "60 ns",
         "Slices": "4",
-        "Losses": "2 — see Information",
+        "Losses": "3 — see Information",
     }
     table.copy_selected()
     assert QGuiApplication.clipboard().text().splitlines()[1] == "Hosts\t1: algo-1"
