@@ -241,7 +241,7 @@ def _work_out(
     cancelled: CancelCheck,
 ) -> None:
     """Put each panel's figure into `found` and tell; one that fails leaves the others alone. On a task's thread."""
-    scope = Scope(profile)
+    scope = Scope(profile, cancelled=cancelled)
     for number, panel in enumerate(panels):
         if cancelled():
             raise Cancelled
