@@ -72,6 +72,18 @@ def test_a_failure_while_writing_names_the_file_that_was_asked_for(tmp_path: Pat
     )
 
 
+def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    file = tmp_path / "r.json"
+    file.write_bytes(b"old")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(ProfileError, match="no space left on device"):
+        destination.write(file, b"new")
+    assert os.listdir(tmp_path) == ["r.json"] and file.read_bytes() == b"old"
+
+
 @pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="this system does not name standard output")
 def test_standard_output_by_its_path(tmp_path: Path) -> None:
     script = (

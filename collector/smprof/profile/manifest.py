@@ -133,13 +133,17 @@ class Manifest:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that a reader sees the old one or the new one, also after a crash."""
+    """Write a file so that a reader sees the old one or the new one, also after a crash; a failure leaves nothing."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with partial.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(partial, path)
+    try:
+        with partial.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(partial, path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
     _sync_folder(path.parent)
 
 
