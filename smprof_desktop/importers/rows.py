@@ -147,7 +147,7 @@ def append_args(sink: Sink, args: ArgRows, bases: I64) -> None:
         "args",
         {
             "table": args.table,
-            "key": pa.array(args.keys, pa.string()).take(pa.array(args.key)),
+            "key": pa.DictionaryArray.from_arrays(pa.array(args.key), pa.array(args.keys, pa.string())),
             "id": args.id + bases[args.table],
             "integer": args.integer,
             "text": args.text,
