@@ -82,7 +82,8 @@ def _owners_on(operators: Operators, thread: int, thread_of: dict[int, int], tim
     reach = np.maximum.accumulate(ends_ns)
     outermost = np.append(True, operators.start_ns[rows[1:]] >= reach[:-1]) if len(rows) else np.empty(0, bool)
     rows = rows[outermost]
-    owners = np.array([thread_of[number] for number in operators.forward_thread[rows].tolist()], np.int64)
+    numbers, which = np.unique(operators.forward_thread[rows], return_inverse=True)
+    owners = np.array([thread_of[number] for number in numbers.tolist()], np.int64)[which]
     alone = np.unique(owners)
     default = int(alone[0]) if len(alone) == 1 else int(NO_THREAD)
     if not len(rows):
