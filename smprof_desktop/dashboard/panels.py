@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smprof_desktop.analysis import utilization
-from smprof_desktop.analysis.intervals import Int64s
+from smprof_desktop.analysis.intervals import Int64s, fit
 from smprof_desktop.analysis.statistics import MEDIAN, divide, exact_sum, quantiles
 from smprof_desktop.progress import CancelCheck, never
 from smprof_desktop.report import Built, work_out
@@ -107,7 +107,7 @@ class Line:
 class Lines:
     """Curves over bins of time: `edges_ns` from the profile's start, one more than each line has values; in percent."""
 
-    edges_ns: Int64s
+    edges_ns: NDArray[Any]
     lines: tuple[Line, ...]
     basis: str
 
@@ -172,7 +172,9 @@ def gpu_utilization_over_time(scope: Scope) -> Figure:
         mean = 100 * active_ns / window_ns if window_ns else float("nan")
         lines.append(Line(host, utilization.shares_per_bin(group) * 100, mean))
     basis = f"mean over the devices of a host, {len(devices):,} in all, inside their windows"
-    return Lines(edges_ns - scope.profile.begin_ns, tuple(lines), basis)
+    since_ns = edges_ns - scope.profile.begin_ns
+    # 64 bits without a sign hold any distance, and what went round comes right in them.
+    return Lines(since_ns if fit(edges_ns) else since_ns.view(np.uint64), tuple(lines), basis)
 
 
 def time_by_top_kernels(scope: Scope) -> Figure:

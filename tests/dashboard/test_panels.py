@@ -108,6 +108,15 @@ def test_mean_and_median_of_durations_are_exact() -> None:
     assert dict(histogram(np.array([1, 2]), "").facts)["Mean"] == 2
 
 
+def test_utilization_over_time_holds_where_the_span_is_wider_than_64_bits(tmp_path: Path) -> None:
+    far_ns = 9 * 10**18
+    text = f"kernel 0/7 {-far_ns}+60 gemm\nkernel 0/7 {far_ns - 60}+60 gemm"
+    lines = figure("gpu_utilization_over_time", tmp_path, text)
+    assert isinstance(lines, Lines)
+    assert lines.edges_ns[[0, 1, -1]].tolist() == [0, 2 * far_ns // 300, 2 * far_ns]
+    assert [line.mean for line in lines.lines] == [100 * 120 / (2 * far_ns)]
+
+
 def test_utilization_over_time_is_a_line_per_host(tmp_path: Path) -> None:
     lines = figure("gpu_utilization_over_time", tmp_path)
     assert isinstance(lines, Lines)
