@@ -38,28 +38,28 @@ MAX_LOST_PER_KEPT = 64
 HOST_SIDE = SIDES.index("host")
 
 
-def assemble(raw: Mapping[str, Columns]) -> dict[str, Columns]:
-    """All tables of one process, merged: sorted by SORT_KEYS, laid out in lines, linked, with lane rows and ladder."""
-    tables = {name: dict(raw[name]) if name in raw else cols.empty(name) for name in TABLES}
-    host, annotation, device = tables["host"], tables["annotation"], tables["device"]
-    ops = _lay_out_threads(host, annotation)
-    _lay_out_device_annotations(annotation)
-    _lay_out_streams(device)
+def assemble(raw: dict[str, Columns]) -> dict[str, Columns]:
+    """All tables of one process, merged: sorted by SORT_KEYS, laid out in lines, linked, with lane rows and ladder.
 
-    order = {name: _sorted(tables[name], SORT_KEYS[name]) for name in (*SLICE_TABLES, "counter", "names", "shapes")}
-    place_of_op = np.empty(len(ops), np.int64)
-    place_of_op[order["host"]] = np.arange(len(ops))
-    host["op"] = np.where(ops >= 0, place_of_op[np.maximum(ops, 0)], NONE) if len(ops) else ops
-    new_ids: dict[str, tuple[I64, I64]] = {}
-    for name in (*SLICE_TABLES, "counter"):
-        old = tables[name]["id"]
-        tables[name] = cols.take(tables[name], order[name])
-        new_ids[name] = (old, _inverse(order[name]))
-        tables[name]["id"] = np.arange(len(old), dtype=np.int64)
+    Empties `raw` on the way, so that no table is held twice.
+    """
+    tables = {name: raw.pop(name) if name in raw else cols.empty(name) for name in TABLES}
+    ops = _lay_out_threads(tables["host"], tables["annotation"])
+    _lay_out_device_annotations(tables["annotation"])
+    _lay_out_streams(tables["device"])
+
+    order = {name: _sorted(tables[name], SORT_KEYS[name]) for name in (*SLICE_TABLES, "counter")}
+    places = {name: _inverse(rows) for name, rows in order.items()}
+    # The arguments outnumber everything: they go first, while little else is held twice.
+    tables["args"] = _follow(tables["args"], {name: (tables[name]["id"], places[name]) for name in order})
+    tables["host"]["op"] = np.where(ops >= 0, places["host"][np.maximum(ops, 0)], NONE) if len(ops) else ops
+    places.clear()
+    for name in list(order):
+        tables[name] = cols.take(tables[name], order.pop(name))
+        tables[name]["id"] = np.arange(len(tables[name]["id"]), dtype=np.int64)
     for name in ("names", "shapes"):
-        tables[name] = _dense(name, cols.take(tables[name], order[name]))
+        tables[name] = _dense(name, cols.take(tables[name], _sorted(tables[name], SORT_KEYS[name])))
     tables["device"]["launch"] = launches_of(tables["device"]["correlation"], tables["host"])
-    tables["args"] = _follow(tables["args"], new_ids)
     tables["lane_rows"], tables["ladder"] = lanes_of(tables)
     return tables
 
@@ -204,26 +204,34 @@ def _lay_out_streams(device: Columns) -> None:
 
 
 def _follow(args: Columns, new_ids: Mapping[str, tuple[I64, I64]]) -> Columns:
-    """The arguments with the new ids of their rows; arguments of rows that are gone go with them."""
-    ids = np.full(len(args["id"]), NONE, np.int64)
+    """The arguments with the new ids of their rows; arguments of rows that are gone go with them. Empties `args`."""
+    tables, keys = args["table"], args["key"]
+    ids = np.full(len(tables), NONE, np.int64)
     for code, name in enumerate((*SLICE_TABLES, "counter")):
-        mine = np.flatnonzero(args["table"] == code)
+        mine = np.flatnonzero(tables == code)
         old, new = new_ids[name]
         if len(mine) and len(old):
             ids[mine] = _renumbered(args["id"][mine], old, new)
-    keys = args["key"].dictionary_encode()
+        del mine
+    args["id"] = ids
     words = np.array(keys.dictionary.to_pylist(), dtype=object)
-    key_rank = np.empty(len(words), np.int64)
-    key_rank[np.argsort(words)] = np.arange(len(words))
-    ranks = key_rank[keys.indices.to_numpy(zero_copy_only=False)] if len(keys) else np.zeros(0, np.int64)
-    kept = np.flatnonzero(ids != NONE)
+    ranks = np.empty(len(words), np.int64)
+    ranks[np.argsort(words)] = np.arange(len(words))
+    codes = keys.indices.to_numpy(zero_copy_only=False)
     # One number per row sorts several times faster than three columns, and most rows are in order already.
     if len(words) < 1 << 20 and (len(ids) == 0 or int(ids.max()) < 1 << 40):
-        group = args["table"][kept].astype(np.int64) << 60 | ranks[kept] << 40
-        order = kept[np.argsort(group | ids[kept], kind="stable")]
+        sort_key = ranks[codes] if len(words) else np.zeros(len(ids), np.int64)
+        sort_key <<= 40
+        sort_key |= tables.astype(np.int64) << 60
+        sort_key |= np.maximum(ids, 0)
+        order = np.argsort(sort_key, kind="stable")
+        del sort_key
     else:
-        order = kept[np.lexsort((ids[kept], ranks[kept], args["table"][kept]))]
-    return cols.take({**args, "id": ids, "key": keys}, order)
+        order = np.lexsort((ids, ranks[codes], tables))
+    if (ids == NONE).any():
+        order = order[ids[order] != NONE]
+    del ids, tables, keys, codes
+    return cols.take(args, order)
 
 
 def _renumbered(ids: I64, old: I64, new: I64) -> I64:

@@ -57,7 +57,7 @@ def normal(column: Column, values: Any, length: int) -> Any:
     """
     if values is None:
         if is_text(column):
-            return pa.nulls(length, column.type if not is_open_choice(column) else pa.string())
+            return pa.nulls(length, column.type)
         return absent(column, length)
     if len(values) != length:
         raise ValueError(f"{column.name} has {len(values)} values, not {length}")
@@ -89,8 +89,21 @@ def is_constant(values: Any) -> bool:
     return isinstance(values, np.ndarray) and values.strides == (0,) and len(values) > 0
 
 
+def _one_dictionary(values: Any) -> Any:
+    """A chunked array of texts, dictionaries or not, as one array with one dictionary."""
+    if not pa.types.is_dictionary(values.type):
+        values = values.cast(pa.string()).dictionary_encode()
+    values = values.cast(pa.dictionary(pa.int32(), pa.string())).unify_dictionaries()
+    joined = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], pa.string()).dictionary_encode()
+    return joined
+
+
 def _text(column: Column, values: Any) -> Any:
-    kind = pa.string() if is_open_choice(column) else column.type
+    if is_open_choice(column):
+        if not isinstance(values, pa.Array | pa.ChunkedArray):
+            values = pa.array(list(values), pa.string())
+        return _one_dictionary(values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values]))
+    kind = column.type
     if isinstance(values, pa.ChunkedArray):
         # Chunks of 32-bit offsets may not fit into one array of the same.
         values = values.cast(kind).combine_chunks()
@@ -154,8 +167,6 @@ def to_arrow(table: str, columns: Mapping[str, Any], begin: int = 0, end: int | 
 
 
 def _arrow_column(column: Column, values: Any) -> Any:
-    if is_open_choice(column):
-        return values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
     if is_text(column):
         return values
     if column.choices:
@@ -170,10 +181,11 @@ def _arrow_column(column: Column, values: Any) -> Any:
     return pa.array(values, column.type, mask=none)
 
 
-def take(columns: Mapping[str, Any], positions: NDArray[np.int64]) -> Columns:
-    """The rows at `positions`, in that order."""
+def take(columns: Columns, positions: NDArray[np.int64]) -> Columns:
+    """The rows at `positions`, in that order. Empties `columns`, so that a table is not held twice."""
     taken: Columns = {}
-    for name, values in columns.items():
+    for name in list(columns):
+        values = columns.pop(name)
         if is_constant(values):
             taken[name] = np.broadcast_to(values[0], (len(positions),))
         else:
@@ -186,15 +198,17 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def concatenate(table: str, parts: list[Columns]) -> Columns:
-    """Tables under one another."""
+    """Tables under one another. Empties `parts` column by column, so that a table is not held twice."""
     if not parts:
         return empty(table)
     if len(parts) == 1:
         return parts[0]
     joined: Columns = {}
     for column in TABLES[table]:
-        values = [part[column.name] for part in parts]
-        if not isinstance(values[0], np.ndarray):
+        values = [part.pop(column.name) for part in parts]
+        if is_open_choice(column):
+            joined[column.name] = _one_dictionary(pa.chunked_array(values))
+        elif not isinstance(values[0], np.ndarray):
             joined[column.name] = pa.concat_arrays(values)
         elif all(is_constant(part) and _same(part[0], values[0][0]) for part in values):
             joined[column.name] = np.broadcast_to(values[0][0], (sum(len(part) for part in values),))

@@ -236,7 +236,7 @@ class ProcessWriter:
             self.flush()
             merge_process(self.folder)
             return
-        raw = {table: cols.concatenate(table, parts) for table, parts in self._pending.items()}
+        raw = {table: cols.concatenate(table, self._pending.pop(table)) for table in _APPENDED}
         raw["names"] = name_rows(list(self._names), 0)
         raw["shapes"] = shape_rows(list(self._shapes), 0)
         self._pending = {table: [] for table in _APPENDED}
