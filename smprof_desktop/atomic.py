@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from smprof.profile.manifest import MANIFEST_NAME, ProfileError
@@ -15,29 +16,44 @@ def check_free(out: Path) -> None:
     """Raise ProfileError unless `out` is a new or empty folder in a folder that can be made."""
     try:
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise ProfileError(f"{out} is there already and is not empty; give a new or empty folder.")
+            raise ProfileError(f"{out} exists and is not an empty folder; choose another.")
     except OSError as error:
         raise ProfileError(f"{out} cannot be written: {error.strerror or error}; choose another place.") from None
 
 
-@contextmanager
-def new_folder(out: Path) -> Iterator[Path]:
-    """A folder beside `out` to write into, which becomes `out` once the block ends well and goes if it does not.
+@dataclass(frozen=True)
+class Work:
+    """Empty folders to write into: `whole` becomes what was asked for, `aside` goes in any case."""
 
-    Raises ProfileError where `out` is not new or empty.
+    whole: Path
+    aside: Path
+
+
+@contextmanager
+def new_folder(out: Path) -> Iterator[Work]:
+    """Folders beside `out`, of which `whole` becomes `out` once the block ends well; nothing stays if it does not.
+
+    Raises ProfileError where `out` is not new or empty, or cannot be written.
     """
     check_free(out)
     out = out.absolute()
     part = out.with_name(f".{out.name}.{os.getpid()}.part")
-    shutil.rmtree(part, ignore_errors=True)
+    work = Work(part / "whole", part / "aside")
     try:
-        part.mkdir(parents=True)
-        yield part
+        shutil.rmtree(part, ignore_errors=True)
+        work.whole.mkdir(parents=True)
+        work.aside.mkdir()
+        yield work
+        check_free(out)
         if not out.exists():
-            os.replace(part, out)
+            os.replace(work.whole, out)
         else:
             # It may be the folder that someone stands in: it is filled, not replaced. The manifest makes it a profile.
-            for entry in sorted(part.iterdir(), key=lambda path: path.name == MANIFEST_NAME):
+            for entry in sorted(work.whole.iterdir(), key=lambda path: path.name == MANIFEST_NAME):
                 os.replace(entry, out / entry.name)
+    except OSError as error:
+        raise ProfileError(
+            f"The profile cannot be written to {out}: {error.strerror or error}; choose another folder."
+        ) from None
     finally:
         shutil.rmtree(part, ignore_errors=True)

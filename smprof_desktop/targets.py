@@ -33,8 +33,9 @@ def open_targets(
         raise ProfileError("There is nothing to open; name a profile folder or a trace file.")
     profiles: list[Path] = []
     traces: list[Path] = []
+    refused: list[str] = []
     for target in targets:
-        for path in _paths_of(target):
+        for path in _paths_of(target, refused):
             listed = profiles if path.is_dir() else traces
             if path.resolve() not in {known.resolve() for known in listed}:
                 listed.append(path)
@@ -47,17 +48,20 @@ def open_targets(
             opened.append(_open_traces(traces, progress, cancelled, store if store is not None else Store()))
         if cancelled():
             raise Cancelled
-        return opened[0] if len(opened) == 1 else Profile.combine(opened)
+        profile = opened[0] if len(opened) == 1 else Profile.combine(opened)
     except BaseException:
         for profile in opened:
             profile.close()
         raise
+    for sentence in refused:
+        profile.manifest.lose("unread_file", 1, sentence)
+    return profile
 
 
 def check(targets: Sequence[str]) -> None:
     """A cheap look at every target before anything slow begins. Raises ProfileError for what cannot be opened."""
     for target in targets:
-        for path in _paths_of(target):
+        for path in _paths_of(target, []):
             if not path.is_dir():
                 convert.readable(path)
 
@@ -80,6 +84,8 @@ def _open_traces(traces: Sequence[Path], progress: Progress, cancelled: CancelCh
         if kept is not None:
             profile = _whole(kept)
             if profile is not None:
+                # It may have been imported from another folder: what is in it is the same, what it is called is not.
+                profile.manifest.name = convert.profile_name(traces)
                 return profile
             store.remove(key)
         return Profile.open(store.put(key, lambda out: convert.import_traces(traces, out, progress, cancelled)))
@@ -102,8 +108,8 @@ def _whole(kept: Path) -> Profile | None:
     return profile
 
 
-def _paths_of(target: str) -> list[Path]:
-    """The profile folders and trace files that a target stands for."""
+def _paths_of(target: str, refused: list[str]) -> list[Path]:
+    """The profile folders and trace files that a target stands for; what of a folder is not read goes to `refused`."""
     if "://" in target:
         raise ProfileError(f"{target} cannot be opened: this version reads local files only; download it first.")
     path = Path(target).expanduser()
@@ -114,9 +120,13 @@ def _paths_of(target: str) -> list[Path]:
             return [path]
     except OSError as error:
         raise ProfileError(f"{target} cannot be read: {error.strerror or error}; check the path.") from None
-    found = folder.entries(path, detect)
+    listing = folder.listing(path, detect)
+    found = listing.entries
     traces = without_exported([entry.path for entry in found if entry.kind in convert.READABLE])
     if traces:
+        refused += listing.refused
+        beside = [entry.name for entry in found if entry.kind == folder.PROFILE]
+        refused += [f"{name} is a profile among traces; open it by itself." for name in beside]
         return traces
     profiles = [entry for entry in found if entry.kind == folder.PROFILE]
     if len(profiles) == 1:

@@ -22,8 +22,9 @@ def test_a_folder_appears_whole(tmp_path: Path, there: bool) -> None:
     out = tmp_path / "a" / "out"
     if there:
         out.mkdir(parents=True)
-    with new_folder(out) as part:
-        fill(part)
+    with new_folder(out) as work:
+        fill(work.whole)
+        (work.aside / "scratch").mkdir()
         assert not out.exists() or list(out.iterdir()) == []
     assert sorted(path.name for path in out.rglob("*")) == ["algo-1", "data", "manifest.json"]
     assert [path.name for path in out.parent.iterdir()] == ["out"]
@@ -31,8 +32,8 @@ def test_a_folder_appears_whole(tmp_path: Path, there: bool) -> None:
 
 def test_nothing_is_left_of_a_failure(tmp_path: Path) -> None:
     def fail() -> None:
-        with new_folder(tmp_path / "out") as part:
-            fill(part)
+        with new_folder(tmp_path / "out") as work:
+            fill(work.whole)
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -42,7 +43,7 @@ def test_nothing_is_left_of_a_failure(tmp_path: Path) -> None:
 
 def test_what_is_there_stays(tmp_path: Path) -> None:
     fill(tmp_path)
-    with pytest.raises(ProfileError, match="is not empty"), new_folder(tmp_path):
+    with pytest.raises(ProfileError, match="not an empty folder"), new_folder(tmp_path):
         pass
     assert (tmp_path / "algo-1" / "data").read_text() == "x"
 

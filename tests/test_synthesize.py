@@ -224,7 +224,7 @@ def test_cancelling_leaves_nothing(tmp_path: Path) -> None:
 
 def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(ProfileError, match="is not empty"):
+    with pytest.raises(ProfileError, match="not an empty folder"):
         synthesize(tmp_path, 1, 1, 1)
     assert [file.name for file in tmp_path.iterdir()] == ["mine.txt"]
 

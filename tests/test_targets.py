@@ -16,6 +16,7 @@ from smprof_desktop.targets import open_targets
 
 def write_trace(path: Path, rank: int, device: int) -> Path:
     kernel = {"ph": "X", "cat": "kernel", "name": f"k{rank}", "pid": device, "tid": 7, "ts": 20, "dur": 5}
+    path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps({"schemaVersion": 1, "distributedInfo": {"rank": rank}, "traceEvents": [kernel]}))
     return path
 
@@ -103,3 +104,36 @@ def test_cancelling_leaves_no_import(tmp_path: Path) -> None:
     with pytest.raises(Cancelled):
         open_targets([str(trace)], cancelled=lambda: True)
     assert not Store().folder.exists() or list(Store().folder.iterdir()) == []
+
+
+def test_what_a_folder_of_traces_holds_that_is_not_read_is_counted(tmp_path: Path) -> None:
+    write_trace(tmp_path / "r0.json", 0, 0)
+    (tmp_path / "r1.json").write_text("")
+    (tmp_path / "r2.json.gz").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 5\n")
+    (tmp_path / "notes.txt").write_text("hello")
+    convert.import_traces([write_trace(tmp_path / "other" / "x.json", 5, 0)], tmp_path / "profile")
+    profile = open_targets([str(tmp_path)])
+    losses = [loss for loss in profile.losses if loss.kind == "unread_file"]
+    assert sum(loss.count for loss in losses) == 3
+    assert {name for name in ("r1.json", "r2.json.gz", "profile") for loss in losses if name in loss.detail} == {
+        "r1.json",
+        "r2.json.gz",
+        "profile",
+    }
+
+
+def test_the_same_traces_in_another_folder_are_called_after_it(tmp_path: Path) -> None:
+    names = []
+    for folder in ("first", "second"):
+        (tmp_path / folder).mkdir()
+        for rank in range(2):
+            write_trace(tmp_path / folder / f"r{rank}.json", rank, rank)
+        names.append(open_targets([str(tmp_path / folder)]).manifest.name)
+    assert names == ["first", "second"]
+
+
+def test_traces_whose_clocks_cannot_be_compared_say_so(tmp_path: Path) -> None:
+    for rank in range(2):
+        write_trace(tmp_path / f"r{rank}.json", rank, rank)
+    [loss] = [loss for loss in open_targets([str(tmp_path)]).losses if loss.kind == "unaligned_clock"]
+    assert (loss.count, loss.detail) == (2, "r0.json, r1.json")

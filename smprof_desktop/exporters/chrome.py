@@ -64,6 +64,7 @@ def write_chrome(
     """
     redactor = Redactor(keep=True) if redactor is None else redactor
     chosen = profile.processes if processes is None else tuple(processes)
+    out = out.absolute()
     partial = out.with_name(f".{out.name}.{os.getpid()}.part")
     try:
         if out.is_dir():

@@ -16,6 +16,7 @@ from smprof.profile.manifest import Device, Loss, Manifest, Process, ProfileErro
 from smprof.profile.reader import ProcessProfile, Profile
 from smprof.profile.schema import LOST_NAME, NONE, TABLES
 from smprof.profile.writer import SEGMENT_ROWS, ProcessWriter, ProfileWriter, free_folder
+from smprof_desktop.atomic import Work, new_folder
 from smprof_desktop.exporters import arguments
 from smprof_desktop.exporters.redaction import Redactor
 from smprof_desktop.exporters.selection import KEPT_TABLES, Selection, counts, new_positions, select
@@ -37,7 +38,7 @@ class _Job:
     begin_ns: int | None
     end_ns: int | None
     redactor: Redactor
-    work: Path
+    work: Work
     cancelled: CancelCheck
 
 
@@ -71,28 +72,13 @@ def write_excerpt(
         ProfileError: `out` is taken or cannot be written, or nothing was recorded in the range.
         Cancelled: nothing half-written is left.
     """
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise ProfileError(f"{out} exists and is not an empty folder; choose another.")
     redactor = Redactor(keep=True) if redactor is None else redactor
     chosen = profile.processes if processes is None else tuple(processes)
-    work = out.with_name(f".{out.name}.{os.getpid()}.part")
-    job = _Job(begin_ns, end_ns, redactor, work, cancelled)
-    try:
-        shutil.rmtree(work, ignore_errors=True)
-        work.mkdir(parents=True)
-        manifest = _write(profile, chosen, job, progress)
-        manifest.write(work / "profile")
+    with new_folder(out) as work:
+        manifest = _write(profile, chosen, _Job(begin_ns, end_ns, redactor, work, cancelled), progress)
+        manifest.write(work.whole)
         if cancelled():
             raise Cancelled
-        if out.exists():
-            out.rmdir()
-        os.replace(work / "profile", out)
-    except OSError as error:
-        raise ProfileError(
-            f"The profile cannot be written to {out}: {error.strerror or error}; choose another folder."
-        ) from None
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
     progress(1.0, "exported")
     return out
 
@@ -107,7 +93,6 @@ def _write(profile: Profile, chosen: Sequence[ProcessProfile], job: _Job, progre
     manifest.hosts = _hosts(manifest, chosen, job.redactor)
     left_out = dict.fromkeys(KEPT_TABLES, 0)
     recorded = False
-    (job.work / "profile").mkdir()
     for index, process in enumerate(profile.processes):
         if job.cancelled():
             raise Cancelled
@@ -180,7 +165,7 @@ def _span(process: ProcessProfile) -> list[list[int]]:
 
 def _write_process(process: ProcessProfile, selection: Selection, info: Process, job: _Job) -> None:
     """Write one process in a profile of its own, and move its folder to the others."""
-    part, folder = job.work / "part", info.folder
+    part, folder = job.work.aside / "part", info.folder
     writer = ProfileWriter(part, Manifest(), None if len(selection) < _IN_MEMORY_ROWS else SEGMENT_ROWS)
     target = writer.process(info)
     names = _Names(process, target, job.redactor)
@@ -193,8 +178,8 @@ def _write_process(process: ProcessProfile, selection: Selection, info: Process,
     if job.cancelled():
         raise Cancelled
     writer.finish()
-    (job.work / "profile" / folder).parent.mkdir(parents=True, exist_ok=True)
-    os.replace(part / folder, job.work / "profile" / folder)
+    (job.work.whole / folder).parent.mkdir(parents=True, exist_ok=True)
+    os.replace(part / folder, job.work.whole / folder)
     shutil.rmtree(part)
 
 

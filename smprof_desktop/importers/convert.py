@@ -28,6 +28,7 @@ from smprof.profile.manifest import (
     parse_manifest,
 )
 from smprof.profile.writer import SEGMENT_ROWS, ProfileWriter, free_folder
+from smprof_desktop.atomic import new_folder
 from smprof_desktop.importers import content, crew, nsight_report
 from smprof_desktop.importers.chrome import import_events
 from smprof_desktop.importers.detect import detect
@@ -69,12 +70,8 @@ def import_traces(
         raise ProfileError("There is no trace to import; name at least one file.")
     for path in paths:
         readable(path)
-    _check_free(out)
-    work = out.with_name(f".{out.name}.{os.getpid()}.part")
-    try:
-        shutil.rmtree(work, ignore_errors=True)
-        work.mkdir(parents=True)
-        parts = [work / f"part-{index}" for index in range(len(paths))]
+    with new_folder(out) as work:
+        parts = [work.aside / f"part-{index}" for index in range(len(paths))]
         _import_all(list(zip(paths, parts, [0] * len(paths), strict=True)), progress, cancelled)
         manifests = [_manifest_of(part) for part in parts]
         clock, shifts = common_clock([manifest.clock for manifest in manifests])
@@ -86,14 +83,7 @@ def import_traces(
             manifests = [_manifest_of(part) for part in parts]
         if cancelled():
             raise Cancelled
-        _assemble(parts, manifests, clock, work / "profile", _profile_name(paths))
-        _rename_into_place(work / "profile", out)
-    except OSError as error:
-        raise ProfileError(
-            f"The profile cannot be written to {out}: {error.strerror or error}; choose another folder."
-        ) from None
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+        _assemble(parts, manifests, clock, work.whole, profile_name(paths))
     progress(1.0, "imported")
     return out
 
@@ -202,11 +192,6 @@ def common_clock(clocks: Sequence[Clock]) -> tuple[Clock, list[int]]:
     reference = max(known)
     kind = "unix" if reference == 0 else "relative"
     return Clock(kind, reference), [offset - reference for offset in known]
-
-
-def _check_free(out: Path) -> None:
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise ProfileError(f"{out} exists and is not an empty folder; choose another.")
 
 
 def _import_all(tasks: list[tuple[Path, Path, int]], progress: Progress, cancelled: CancelCheck) -> None:
@@ -357,6 +342,9 @@ def _assemble(parts: Sequence[Path], manifests: Sequence[Manifest], clock: Clock
             owners[id(process)] = index
             placed.append(Placed(process, part.sources[0]["sha256"], part.sources[0]["name"]))
     manifest = Manifest(name=name, created_by=manifests[0].created_by, clock=clock)
+    unknown = [source.sources[0]["name"] for source in manifests if source.clock.unix_offset_ns is None]
+    if unknown and len(manifests) > 1:
+        manifest.lose("unaligned_clock", len(unknown), f"{', '.join(unknown[:3])}{', …' if len(unknown) > 3 else ''}")
     done: set[int] = set()
     for trace in place_processes(placed):
         process = trace.process
@@ -383,15 +371,9 @@ def _assemble(parts: Sequence[Path], manifests: Sequence[Manifest], clock: Clock
     manifest.write(out)
 
 
-def _profile_name(paths: Sequence[Path]) -> str:
+def profile_name(paths: Sequence[Path]) -> str:
+    """What a profile of these traces is called: after its file, the folder of all, or their number."""
     if len(paths) == 1:
         return re.sub(r"(\.pt\.trace)?(\.json)?(\.gz)?$|\.(sqlite|nsys-rep)$", "", paths[0].name) or paths[0].name
     folders = {path.absolute().parent for path in paths}
     return folders.pop().name if len(folders) == 1 else f"{len(paths)} traces"
-
-
-def _rename_into_place(folder: Path, out: Path) -> None:
-    _check_free(out)
-    if out.exists():
-        out.rmdir()
-    os.replace(folder, out)

@@ -11,6 +11,7 @@ from smprof.profile.manifest import MANIFEST_NAME, ProfileError
 
 PROFILE = "profile"
 _MOST_ENTRIES = 20_000
+_TRACE_ENDINGS = (".json", ".json.gz", ".sqlite", ".nsys-rep", ".xplane.pb")
 
 
 @dataclass(frozen=True)
@@ -24,21 +25,32 @@ class Entry:
     modified_s: float
 
 
-def entries(folder: Path, detect: Callable[[Path], str]) -> list[Entry]:
-    """The profiles and traces directly in `folder`, by name. What is neither is left out.
+@dataclass(frozen=True)
+class Listing:
+    """What a folder holds. `refused`: files that look like traces by their names and are none, each with why."""
+
+    entries: tuple[Entry, ...]
+    refused: tuple[str, ...]
+
+
+def listing(folder: Path, detect: Callable[[Path], str]) -> Listing:
+    """The profiles and traces directly in `folder`, by name. Other files are left out.
 
     `detect` tells what a file is and raises ProfileError for what is no trace. Raises ProfileError where the folder
     cannot be listed.
     """
-    found = []
+    found: list[Entry] = []
+    refused: list[str] = []
     try:
-        paths = sorted(folder.iterdir(), key=lambda path: natural(path.name))[:_MOST_ENTRIES]
+        paths = sorted(folder.iterdir(), key=lambda path: natural(path.name))
     except FileNotFoundError:
         raise ProfileError(f"{folder} does not exist; check the path.") from None
     except NotADirectoryError:
         raise ProfileError(f"{folder} is not a folder; choose a folder.") from None
     except OSError as error:
         raise ProfileError(f"{folder} cannot be listed: {error.strerror or error}; check its permissions.") from None
+    if len(paths) > _MOST_ENTRIES:
+        raise ProfileError(f"{folder} holds {len(paths):,} files; choose a folder of one run's traces.")
     for path in paths:
         if path.name.startswith("."):
             continue
@@ -48,9 +60,10 @@ def entries(folder: Path, detect: Callable[[Path], str]) -> list[Entry]:
                     found.append(_entry(path, PROFILE, _size_of(path), path / MANIFEST_NAME))
             elif path.is_file():
                 found.append(_entry(path, detect(path), path.stat().st_size, path))
-        except (OSError, ProfileError):
-            continue
-    return found
+        except (OSError, ProfileError) as error:
+            if path.name.lower().endswith(_TRACE_ENDINGS):
+                refused.append(str(error) if path.name in str(error) else f"{path.name}: {error}")
+    return Listing(tuple(found), tuple(refused))
 
 
 def is_profile(path: Path) -> bool:

@@ -79,8 +79,8 @@ def synthesize(
     unit, micro_batches = _size(hosts * devices * steps, slices)
     pace = Pace.of(unit, step_ns, micro_batches, WAITING_SHARE, run.STRAGGLING if hosts * devices > 1 else 0.0)
     plan = Plan(hosts, devices, steps, micro_batches, seed, BEGIN_NS + counters.JOB_BEFORE_NS, step_ns, pace)
-    with new_folder(out) as part:
-        _write(part, plan, progress, cancelled)
+    with new_folder(out) as work:
+        _write(work.whole, plan, progress, cancelled)
     return out
 
 

@@ -377,10 +377,13 @@ def test_profiles_of_different_clocks_are_aligned(tmp_path: Path, merge: bool) -
     assert int(ladder["busy_ns"][step & (ladder["lane_row"] == row)].sum()) == int(lanes["busy_ns"][row])
 
 
-def test_profiles_of_unknown_clocks_are_not_shown_as_one(merged: Path, segments: Path) -> None:
+def test_a_clock_that_is_not_known_is_not_mixed_with_one_that_is(merged: Path, segments: Path) -> None:
     with_clock(merged, Clock("unix"))
-    with pytest.raises(ProfileError, match="do not say from which moment"):
+    with pytest.raises(ProfileError, match="does not say from which moment"):
         Profile.combine([Profile.open(merged), Profile.open(segments)])
+    with_clock(merged, Clock("relative"))
+    both = Profile.combine([Profile.open(merged), Profile.open(segments)])
+    assert {(loss.kind, loss.count) for loss in both.losses} == {("unaligned_clock", 2), ("duplicate_process", 1)}
 
 
 def test_a_gpu_seen_again_in_another_profile_is_one_of_the_next_host(merged: Path, segments: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from smprof.profile.manifest import Manifest, ProfileError
 from smprof_desktop.importers.detect import detect
-from smprof_desktop.sources.folder import entries, natural
+from smprof_desktop.sources.folder import listing, natural
 
 
 def test_a_folder_with_all_sorts_of_things(tmp_path: Path) -> None:
@@ -21,7 +21,7 @@ def test_a_folder_with_all_sorts_of_things(tmp_path: Path) -> None:
     (tmp_path / "run" / "algo-1").mkdir(parents=True)
     Manifest().write(tmp_path / "run")
     (tmp_path / "run" / "algo-1" / "x").write_bytes(b"1" * 1000)
-    found = entries(tmp_path, detect)
+    found = listing(tmp_path, detect).entries
     assert [(entry.name, entry.kind) for entry in found] == [
         ("rank2.json", "chrome"),
         ("rank10.json", "kineto"),
@@ -33,10 +33,10 @@ def test_a_folder_with_all_sorts_of_things(tmp_path: Path) -> None:
 
 def test_what_cannot_be_listed_is_said(tmp_path: Path) -> None:
     with pytest.raises(ProfileError, match="does not exist"):
-        entries(tmp_path / "none", detect)
+        listing(tmp_path / "none", detect)
     (tmp_path / "file").write_text("x")
     with pytest.raises(ProfileError, match="not a folder"):
-        entries(tmp_path / "file", detect)
+        listing(tmp_path / "file", detect)
 
 
 def test_numbers_in_names_sort_as_numbers() -> None:

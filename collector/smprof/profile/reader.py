@@ -326,15 +326,17 @@ class Profile:
         """Several profiles, just opened, as one; their times are those of the first one's clock.
 
         A GPU that another profile's process used already on a host of the same `algo-1` kind is one of the next host.
-        Raises ProfileError where the clocks cannot be compared.
+        Where none says what its clock counts, times stand as recorded and a loss says so. Raises ProfileError where
+        some do and some do not.
         """
         if len(profiles) == 1:
             return profiles[0]
         offsets = [_unix_offset_ns(profile.manifest.clock) for profile in profiles]
         first = profiles[0].manifest
-        if None in offsets:
+        unknown = [p.manifest.name for p, offset in zip(profiles, offsets, strict=True) if offset is None]
+        if 0 < len(unknown) < len(profiles):
             raise ProfileError(
-                "These profiles do not say from which moment they count time and cannot be shown as one; "
+                f"{unknown[0]} does not say from which moment it counts time and cannot be shown with profiles that do; "
                 "open them one by one."
             )
         manifest = replace(
@@ -347,6 +349,8 @@ class Profile:
             losses=[replace(loss) for p in profiles for loss in p.manifest.losses],
             sources=[source for p in profiles for source in p.manifest.sources],
         )
+        if unknown:
+            manifest.lose("unaligned_clock", len(unknown), ", ".join(unknown[:3]) + (", …" if len(unknown) > 3 else ""))
         processes: list[ProcessProfile] = []
         for profile, offset in zip(profiles, offsets, strict=True):
             renamed = _free_hosts(profile, manifest)

@@ -42,6 +42,8 @@ LOSS_KINDS: dict[str, str] = {
     "unplaced_slice": "a device slice without device or stream: placed on stream -1",
     "unlinked_execution": "an execution whose launch was not recorded",
     "duplicate_process": "a process recorded twice under one host and rank: kept apart by a suffix",
+    "unaligned_clock": "traces that do not say from which moment they count time: theirs stand as recorded",
+    "unread_file": "a file of the opened folder that could not be read as a trace",
     "truncated_source": "the source ends too early: what stood before the cut was read",
     "missing_segment": "a segment named by the journal that is not there",
     "damaged_segment": "a segment whose bytes do not match the journal or do not decode",
