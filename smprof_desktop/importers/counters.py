@@ -101,7 +101,7 @@ def _series(args: Raw) -> list[tuple[str, float | None]]:
         fields = msgspec.json.decode(bytes(args) or b"{}")
     except msgspec.DecodeError:
         fields = None
-    if not isinstance(fields, dict):
+    if not isinstance(fields, dict) or not fields:
         return [("", None)]
     series: list[tuple[str, float | None]] = []
     for key, value in fields.items():

@@ -328,6 +328,7 @@ def test_a6_values_that_are_no_numbers_are_gaps(tmp_path: Path) -> None:
         '{"ph": "C", "name": "load", "pid": 9, "tid": 9, "ts": 2, "args": {"value": NaN}},'
         '{"ph": "C", "name": "load", "pid": 9, "tid": 9, "ts": 3, "args": {"value": -Infinity}},'
         '{"ph": "C", "name": "net", "pid": 9, "tid": 9, "ts": 4, "args": {"in": 1.5, "out": "2"}},'
+        '{"ph": "C", "name": "none", "pid": 9, "tid": 9, "ts": 5, "args": {}},'
         '{"ph": "X", "name": "k", "cat": "kernel", "pid": 0, "tid": 7, "ts": 4, "dur": NaN},'
         '{"ph": "X", "name": "NaN Infinity", "cat": "kernel", "pid": 0, "tid": 7, "ts": 4, "dur": 1, "args": {"x": NaN}}]'
     )
@@ -344,7 +345,8 @@ def test_a6_values_that_are_no_numbers_are_gaps(tmp_path: Path) -> None:
           counter 3000 load gap
           counter 4000 net in 1.5
           counter 4000 net out 2
-        lost gap_value 2
+          counter 5000 none gap
+        lost gap_value 3
         lost no_duration 1
         """,
     )
