@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -68,3 +69,61 @@ def _is_text(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+FORMS = ("recorded", "demangled", "base")
+"""How kernel names can be shown: as recorded, with C++ symbols made readable, or as the bare function."""
+
+
+@lru_cache(maxsize=100_000)
+def in_form(text: str, form: str) -> str:
+    """A name in one of FORMS. What no rule understands stays as it was recorded."""
+    if form == "recorded":
+        return text
+    whole = demangled(text)
+    return base(whole) if form == "base" else whole
+
+
+def demangled(text: str) -> str:
+    """A mangled C++ symbol (Itanium ABI: `_Z…`) as C++; any other text, and a malformed symbol, as it is."""
+    if not text.startswith(("_Z", "__Z")):
+        return text
+    import itanium_demangler  # imported late: most profiles hold no mangled name
+
+    try:
+        tree = itanium_demangler.parse(text)
+        return text if tree is None else str(tree)
+    except Exception:
+        # It raises whatever its parts raise on a symbol that it does not know, and any text may come here.
+        return text
+
+
+def base(text: str) -> str:
+    """The bare function of a C++ signature: without return type, template arguments, parameters and what stands behind.
+
+    `void at::native::copy<int, 4>(int*)` is `at::native::copy`; a text that is no such signature stays as it is.
+    """
+    outside: list[str] = []
+    depth = 0
+    position = 0
+    while position < len(text):
+        character = text[position]
+        if text.startswith("(anonymous namespace)", position) and depth == 0:
+            outside.append("(anonymous namespace)")
+            position += len("(anonymous namespace)")
+            continue
+        if character == "(" and depth == 0 and outside:
+            break
+        if character == "<":
+            depth += 1
+        elif character == ">" and depth:
+            depth -= 1
+        elif depth == 0:
+            outside.append(character)
+        position += 1
+    if depth or not outside:
+        return text
+    # A return type stands before the last space that is not inside a name such as `(anonymous namespace)`.
+    parts = "".join(outside).replace("(anonymous namespace)", "\0").split(" ")
+    name = parts[-1].replace("\0", "(anonymous namespace)") if "".join(parts[-1:]) else "".join(outside).strip()
+    return name or text

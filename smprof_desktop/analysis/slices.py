@@ -22,6 +22,7 @@ from smprof.profile.schema import (
     SLICE_TABLES,
 )
 from smprof_desktop.analysis.launches import executions_of, launch_of
+from smprof_desktop.analysis.names import in_form
 from smprof_desktop.analysis.quantities import exact_time_text, size_text, time_text
 from smprof_desktop.analysis.statistics import exact_sum
 from smprof_desktop.slice_ref import SliceRef
@@ -158,7 +159,12 @@ def _identity(profile: Profile, ref: SliceRef) -> Section:
     columns, info = process.table(ref.table), process.info
     start_ns, duration_ns = int(columns["start_ns"][ref.row]), int(columns["duration_ns"][ref.row])
     rows = _Rows(_TITLES.get(_kind(process, ref), "Annotation"))
-    rows.add("Name", name_of(process, ref.table, ref.row))
+    name = name_of(process, ref.table, ref.row)
+    rows.add("Name", name)
+    if ref.table == "device":
+        readable_name, function = in_form(name, "demangled"), in_form(name, "base")
+        rows.add("Demangled", readable_name if readable_name != name else None)
+        rows.add("Function", function if function != name else None)
     rows.add("Start", f"{exact_time_text(start_ns - profile.begin_ns)} from the profile's start")
     rows.add("Duration", exact_time_text(duration_ns))
     rows.add("Time", _clock_text(profile, start_ns))

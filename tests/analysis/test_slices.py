@@ -35,6 +35,7 @@ kernel 0/7 500+1 prologue
 GEMM = """\
 [Kernel]
 Name: gemm<float>
+Function: gemm
 Start: 1.500 µs (1,500 ns) from the profile's start
 Duration: 1.500 µs (1,500 ns)
 Host: algo-1

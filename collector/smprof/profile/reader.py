@@ -336,8 +336,7 @@ class Profile:
         unknown = [p.manifest.name for p, offset in zip(profiles, offsets, strict=True) if offset is None]
         if 0 < len(unknown) < len(profiles):
             raise ProfileError(
-                f"{unknown[0]} does not say from which moment it counts time, as the others do; "
-                "open them one by one."
+                f"{unknown[0]} does not say from which moment it counts time, as the others do; open them one by one."
             )
         manifest = replace(
             first,
