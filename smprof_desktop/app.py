@@ -35,6 +35,7 @@ from smprof_desktop import destination
 from smprof_desktop.progress import CancelCheck, Progress, silent
 from smprof_desktop.session import Session
 from smprof_desktop.settings import Settings
+from smprof_desktop.slice_ref import SliceRef
 from smprof_desktop.tasks import Tasks, sentence_of
 from smprof_desktop.window.icons import icon
 from smprof_desktop.window.main_window import TITLE, MainWindow
@@ -183,18 +184,25 @@ def _show_asked(
     window.show_page(page)
     if profile is None:
         return
-    if select is not None:
-        from smprof_desktop.analysis.slices import find
 
-        found = find(profile, select)
-        if found is None:
+    def show(found: SliceRef | None) -> None:
+        if select is not None and found is None:
             sentence = f"No slice's name contains {select[:200]!r}; check the spelling, capitals count."
             if must_find:
                 raise ProfileError(sentence)
             window.show_error(sentence)
         window.session.select(found)
-    if range_ns is not None:  # last: selecting moves the view to the slice
-        window.session.show(profile.begin_ns + range_ns[0], profile.begin_ns + range_ns[1])
+        if range_ns is not None:  # last: selecting moves the view to the slice
+            window.session.show(profile.begin_ns + range_ns[0], profile.begin_ns + range_ns[1])
+
+    if select is None:
+        show(None)
+    elif must_find:
+        from smprof_desktop.analysis.slices import find
+
+        show(find(profile, select))
+    else:
+        window.look_for(select, show)
 
 
 def _wait_until_final(application: QApplication, window: MainWindow, tasks: Tasks) -> None:

@@ -6,14 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smprof_desktop.timeline.draw_list import Rects
-from smprof_desktop.timeline.lanes import Lane
-from smprof_desktop.timeline.pictures import Curve
+from smprof_desktop.timeline.maker import Curve
 from smprof_desktop.timeline.viewport import Limits, Viewport
 
 
-def share_text(lane: Lane, curve: Curve, view: Viewport, limits: Limits) -> str:
+def share_text(curve: Curve, view: Viewport, limits: Limits) -> str:
     """`share` as text; `≤` where overlap could only be bounded, empty where nothing is known."""
-    found = share(curve, view, limits) if lane.busy else None
+    found = share(curve, view, limits)
     if found is None:
         return ""
     mark = "" if curve.is_exact else "≤ "
@@ -25,6 +24,8 @@ def share(curve: Curve, view: Viewport, limits: Limits) -> float | None:
 
     A view of the whole profile takes in what the windows hold beyond its slices, as the report of it does.
     """
+    if not len(curve.value):
+        return None
     begin, end = max(view.begin_ns, limits.begin_ns), min(view.end_ns, limits.end_ns)
     edges = (np.arange(len(curve.value) + 1) + curve.first_bin) * np.int64(1 << curve.window.level)
     whole = np.minimum(edges[1:], limits.end_ns) - np.maximum(edges[:-1], limits.begin_ns)
@@ -53,6 +54,8 @@ def curve_rects(
     colour: int,
 ) -> Rects:
     """A curve as rectangles standing on the lane's bottom; neighbours of equal height are one."""
+    if not len(curve.value):
+        return Rects.empty()
     level = curve.window.level
     first = max((view.begin_ns >> level) - curve.first_bin, 0)
     last = min(((view.end_ns - 1) >> level) - curve.first_bin + 1, len(shares))

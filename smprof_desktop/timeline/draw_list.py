@@ -92,11 +92,17 @@ class Arrow(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """What lies under a point. `part`: overview, axis, header, lane; `ref` is the slice, where one is hit."""
+    """What lies under a point. `part`: overview, axis, header, lane; `ref` is the slice [begin_ns, end_ns), if any.
+
+    `name` is empty where it is not in memory.
+    """
 
     part: str
     key: str = ""
     ref: SliceRef | None = None
+    begin_ns: int = 0
+    end_ns: int = 0
+    name: str = ""
 
 
 @dataclass(frozen=True)

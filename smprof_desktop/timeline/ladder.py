@@ -7,6 +7,7 @@ each with its exact busy time and the longest slice that touches it.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from smprof.profile import ladder as stored
 from smprof.profile.schema import SLICE_TABLES
 from smprof_desktop.slice_ref import SliceRef
+from smprof_desktop.timeline.memory import HeldProcess, Later
 
 if TYPE_CHECKING:
     from smprof.profile.reader import ProcessProfile
@@ -33,9 +35,13 @@ MAX_UNION_SLICES = 200_000
 MAX_KEPT_SLICES = 2_000_000
 """Up to so many slices the union over all time is kept where that is asked for."""
 
+MAX_QUICK_SLICES = 20_000
+"""What one frame may compare where that was not done before: more is for a task."""
+
 UNKNOWN_NAME = -2
 """A name that has to be asked of the slice."""
 
+_STEP_COLUMNS = ("bin", "busy_ns", "longest", "slices", "start_ns", "duration_ns", "name_id")
 _FIRST_NS, _LAST_NS = -(1 << 63), (1 << 63) - 1
 _EMPTY = np.zeros(0, np.int64)
 _EMPTY_TABLE = np.zeros(0, np.uint8)
@@ -100,10 +106,11 @@ class _Part:
 
 
 class Ladder:
-    """The lane rows of one process and their stored columns. Columns of the tables are read when first needed."""
+    """The lane rows of one process and their stored columns, which are read at once; slices are when first needed."""
 
     def __init__(self, process: ProcessProfile) -> None:
-        self._process = process
+        self._process: ProcessProfile | HeldProcess = process
+        self._is_quick = False
         rows = process.table("lane_rows")
         self._table = rows["table"]
         # What a damaged or foreign file says is held to what the tables hold, once, so that no frame can fail on it.
@@ -111,19 +118,36 @@ class Ladder:
         self._begin_row = np.clip(rows["begin_row"], 0, lengths)
         self._end_row = np.clip(rows["end_row"], self._begin_row, lengths)
         self._begin_ns, self._end_ns = rows["begin_ns"], rows["end_ns"]
-        steps = process.table("ladder")
-        self._steps = steps
+        table = process.table("ladder")
+        self._steps = {name: table[name] for name in _STEP_COLUMNS}
         self._totals: dict[int, I64] = {}
         self._unions: dict[tuple[int, ...], tuple[I64, I64, I64]] = {}
         self._kept_window = (0, -1, 0)
         self._kept: dict[int, _Part | None] = {}
         self._levels: dict[int, list[tuple[int, int, int]]] = {}
-        if len(steps):
-            lane_row, level = steps["lane_row"], steps["level"]
+        if len(table):
+            lane_row, level = table["lane_row"], table["level"]
             changed = (lane_row[1:] != lane_row[:-1]) | (level[1:] != level[:-1])
-            bounds = [0, *(np.flatnonzero(changed) + 1).tolist(), len(steps)]
+            bounds = [0, *(np.flatnonzero(changed) + 1).tolist(), len(table)]
             for begin, end in pairwise(bounds):
                 self._levels.setdefault(int(lane_row[begin]), []).append((int(level[begin]), begin, end))
+
+    def held(self, process: HeldProcess) -> Ladder:
+        """The same for the thread that draws: raises Later for what has to be read or would take long."""
+        twin = copy.copy(self)  # what was worked out once for all time is shared, what is kept for a window is not
+        twin._process, twin._is_quick = process, True
+        twin._kept_window, twin._kept = (0, -1, 0), {}
+        return twin
+
+    def stored_level(self, lane_rows: Sequence[int]) -> int | None:
+        """The finest level that is stored of every one of the lane rows that have a ladder; None where none has."""
+        levels = [min(self._levels[r])[0] for r in lane_rows if r in self._levels]
+        return max(levels) if levels else None
+
+    def stored_columns(self, lane_rows: Sequence[int], begin_ns: int, end_ns: int, bin_level: int) -> Columns:
+        """`columns` of the lane rows whose ladder is that fine: no slice is asked."""
+        kept = [r for r in lane_rows if self._step(r, bin_level) is not None]
+        return self.columns(kept, begin_ns, end_ns, bin_level)
 
     def total(self, lane_rows: Sequence[int]) -> int:
         """Slices of the lane rows."""
@@ -274,8 +298,11 @@ class Ladder:
         if keep_union and not bound and self.total(lane_rows) <= MAX_KEPT_SLICES:
             edges = (np.arange(len(total) + 1) + first_bin) << np.int64(bin_level)
             return Busy(bin_level, first_bin, np.diff(_covered_before(*self._union_of(lane_rows), edges)))
-        if bound or sum(self.count(lane_row, low_ns, high_ns) for lane_row in lane_rows) > MAX_UNION_SLICES:
+        count = 0 if bound else sum(self.count(lane_row, low_ns, high_ns) for lane_row in lane_rows)
+        if bound or count > MAX_UNION_SLICES:
             return Busy(bin_level, first_bin, capped, False)
+        if self._is_quick and count > MAX_QUICK_SLICES:
+            raise Later
         found = self.slices(lane_rows, low_ns, high_ns)
         edges = (np.arange(spots[0], spots[-1] + 2) + first_bin) << np.int64(bin_level)
         starts, ends = _union(found.start_ns, found.end_ns)
@@ -306,6 +333,8 @@ class Ladder:
     def _union_of(self, lane_rows: tuple[int, ...]) -> tuple[I64, I64, I64]:
         """The union of lane rows over all time, with the time covered before each interval; worked out once."""
         found = self._unions.get(lane_rows)
+        if found is None and self._is_quick:
+            raise Later
         if found is None:
             everything = self.slices(lane_rows, _FIRST_NS, _LAST_NS)
             start_ns, end_ns = _union(everything.start_ns, everything.end_ns)

@@ -1,7 +1,8 @@
-"""The link that a slice takes part in, and which of its executions get an arrow."""
+"""The selected slice and the link that it takes part in, and which of its executions get an arrow."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,48 +19,65 @@ MAX_ARROWS = 200
 """Arrows drawn from one launch; its note says how many executions there are."""
 ARROWS_APART_PX = 6.0
 
-Link = tuple[SliceRef, NDArray[np.int64]]
-"""A launch and its executions: positions in `device`, by start."""
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A launch, its start, and its executions: positions in `device` and their starts, by start."""
+
+    launch: SliceRef
+    launch_ns: int
+    executions: NDArray[np.int64]
+    starts_ns: NDArray[np.int64]
 
 
-class Links:
-    """Links of one profile; the last one asked for is kept, because every frame asks for the selection's."""
+@dataclass(frozen=True, eq=False)
+class Selected:
+    """What has to be known of the selected slice: [begin_ns, end_ns) and its link, where it takes part in one."""
 
-    def __init__(self, profile: Profile) -> None:
-        self.profile = profile
-        self._last: tuple[SliceRef, Link | None] | None = None
+    ref: SliceRef
+    begin_ns: int
+    end_ns: int
+    link: Link | None
 
-    def of(self, ref: SliceRef) -> Link | None:
-        """The link that a slice takes part in, as launch or as execution; None where there is none."""
-        if self._last is None or self._last[0] != ref:
-            self._last = ref, self._find(ref)
-        return self._last[1]
 
-    def in_view(self, executions: NDArray[np.int64], process: int, view: Viewport) -> list[int]:
-        """Executions in view, at most MAX_ARROWS of them, evenly chosen; the nearest one where none is in view."""
-        starts = self.profile.processes[process].table("device").at("start_ns", executions)
-        seen = executions[(starts >= view.begin_ns) & (starts < view.end_ns)]
-        if len(seen) == 0:
-            seen = executions[:1] if len(starts) and int(starts[0]) >= view.end_ns else executions[-1:]
-        if len(seen) > MAX_ARROWS:
-            seen = seen[np.linspace(0, len(seen) - 1, MAX_ARROWS).astype(np.int64)]
-        chosen: list[int] = seen.tolist()
-        return chosen
+def look_up(profile: Profile, ref: SliceRef) -> Selected:
+    """What has to be known of a slice. Its cost grows with the profile, because a launch may own any executions."""
+    begin_ns, duration_ns = (_value(profile, ref, name) for name in ("start_ns", "duration_ns"))
+    return Selected(ref, begin_ns, begin_ns + duration_ns, _link_of(profile, ref))
 
-    def _find(self, ref: SliceRef) -> Link | None:
-        process = self.profile.processes[ref.process]
-        if ref.table == "device":
-            launch = launches.launch_of(process, ref.row)
-            if launch is None:
-                return None
-            ref = SliceRef(ref.process, "host", launch)
-        if ref.table != "host":
+
+def in_view(link: Link, view: Viewport) -> list[tuple[int, int]]:
+    """Executions in view and their starts, at most MAX_ARROWS, evenly chosen; the nearest one where none is in view."""
+    first, behind = np.searchsorted(link.starts_ns, (view.begin_ns, view.end_ns)).tolist()
+    if first == behind:
+        first = min(first, len(link.executions) - 1) if first == 0 else first - 1
+        behind = first + 1
+    seen = np.arange(first, behind)
+    if len(seen) > MAX_ARROWS:
+        seen = seen[np.linspace(0, len(seen) - 1, MAX_ARROWS).astype(np.int64)]
+    return list(zip(link.executions[seen].tolist(), link.starts_ns[seen].tolist(), strict=True))
+
+
+def _link_of(profile: Profile, ref: SliceRef) -> Link | None:
+    """The link that a slice takes part in, as launch or as execution; None where there is none."""
+    process = profile.processes[ref.process]
+    if ref.table == "device":
+        launch = launches.launch_of(process, ref.row)
+        if launch is None:
             return None
-        executions = np.asarray(launches.executions_of(process, ref.row), np.int64)
-        if len(executions) == 0:
-            return None
-        starts = process.table("device").at("start_ns", executions)
-        return ref, executions[np.argsort(starts, kind="stable")]
+        ref = SliceRef(ref.process, "host", launch)
+    if ref.table != "host":
+        return None
+    executions = np.asarray(launches.executions_of(process, ref.row), np.int64)
+    if len(executions) == 0:
+        return None
+    starts_ns = process.table("device").at("start_ns", executions)
+    order = np.argsort(starts_ns, kind="stable")
+    return Link(ref, _value(profile, ref, "start_ns"), executions[order], starts_ns[order])
+
+
+def _value(profile: Profile, ref: SliceRef, name: str) -> int:
+    return int(profile.processes[ref.process].table(ref.table).part(name, ref.row, ref.row + 1)[0])
 
 
 def apart(ends: list[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -17,11 +17,14 @@ from smprof_desktop.timeline.colours import COUNTER, CURVE, DENSITY
 from smprof_desktop.timeline.curves import curve_rects, in_view, share_text, value_text
 from smprof_desktop.timeline.draw_list import Arrow, Box, DrawList, Header, Hit, Label, Rects
 from smprof_desktop.timeline.labels import MIN_LABEL_PX, Elider, TextWidth
-from smprof_desktop.timeline.ladder import Columns
-from smprof_desktop.timeline.lanes import GROUPS, SLICE_LANES, Lane, LaneTree
+from smprof_desktop.timeline.ladder import UNKNOWN_NAME, Columns
+from smprof_desktop.timeline.lanes import GROUPS, SLICE_LANES, Lane, LaneTree, build
 from smprof_desktop.timeline.layout import Frame, Layout, Metrics, layout_of
-from smprof_desktop.timeline.links import Link, Links, apart
-from smprof_desktop.timeline.pictures import Curve, Pictures, RowPicture, Window
+from smprof_desktop.timeline.links import Link, Selected, apart, look_up
+from smprof_desktop.timeline.links import in_view as executions_in_view
+from smprof_desktop.timeline.maker import Curve, Maker, RowPicture, Window
+from smprof_desktop.timeline.memory import Later
+from smprof_desktop.timeline.pictures import FRAME_BUDGET_S, Key, Pictures, Want
 from smprof_desktop.timeline.viewport import Limits, Viewport, base_label, ticks
 
 if TYPE_CHECKING:
@@ -43,19 +46,57 @@ class _Parts:
     curves: list[Rects]
 
 
-class Scene:
-    """The frames of one profile. Costs what is in view, not what the profile holds."""
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """What a scene is made of, read beforehand: the cost grows with the lanes and the stored ladder."""
 
-    def __init__(self, profile: Profile, tree: LaneTree, text_width: TextWidth, metrics: Metrics | None = None) -> None:
-        self.profile = profile
-        self.tree = tree
+    profile: Profile
+    tree: LaneTree
+    maker: Maker
+
+    @staticmethod
+    def read(profile: Profile) -> Opened:
+        """Read it. For a task."""
+        limits = Limits(profile.begin_ns, max(profile.end_ns, profile.begin_ns + 1))
+        return Opened(profile, build(profile), Maker(profile, limits))
+
+
+class Scene:
+    """The frames of one profile. Costs what is in view, not what the profile holds.
+
+    One that `waits` reads what it needs. One that does not draws what is in memory, and lists in `wanted` what a task
+    has to make by `pictures.fetch` and bring by `install`, until a frame is final; `selected` is brought the same way.
+    """
+
+    def __init__(
+        self, opened: Opened, text_width: TextWidth, metrics: Metrics | None = None, waits: bool = True
+    ) -> None:
+        self.opened = opened
+        self.profile = opened.profile
+        self.tree = opened.tree
         self.metrics = metrics or Metrics()
-        self.limits = Limits(profile.begin_ns, max(profile.end_ns, profile.begin_ns + 1))
+        self.limits = opened.maker.limits
+        self.selected: Selected | None = None
+        self._waits = waits
+        self._maker = opened.maker if waits else opened.maker.held()
         self._elider = Elider(text_width)
-        self._pictures = Pictures(profile, self.limits)
+        self._pictures = Pictures(self._maker)
         self._layout: tuple[frozenset[str], Layout] | None = None
-        self._links = Links(profile)
-        self._overview: tuple[int, Curve] | None = None
+
+    @property
+    def wanted(self) -> list[Want]:
+        """What the last frame could not show yet."""
+        return self._pictures.wanted
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the last frame lacked time, so that another one shows more."""
+        return self._pictures.is_late
+
+    def install(self, made: list[tuple[Key, RowPicture | Curve | None]]) -> None:
+        """Take over what a task has made of what was wanted."""
+        for key, picture in made:
+            self._pictures.install(key, picture)
 
     @property
     def top_px(self) -> float:
@@ -74,7 +115,7 @@ class Scene:
         With a budget of seconds, lanes whose turn comes after it is spent show columns of a neighbouring grid, up to
         four times as wide or narrow, where they were drawn before; the list is not `is_final` then.
         """
-        self._pictures.begin_frame(budget_s)
+        self._pictures.begin_frame(budget_s, None if self._waits else FRAME_BUDGET_S)
         layout = self.layout(frame.expanded)
         first, last = layout.in_sight(frame.scroll_px, frame.height_px - self.top_px)
         parts = _Parts([], [])
@@ -104,7 +145,8 @@ class Scene:
             )
         if first < last:
             shown = layout.lanes[first:last]
-            self._pictures.forget_hidden({r for lane in shown for r in lane.rows}, {lane.key for lane in shown})
+            keys = {lane.key for lane in shown} | {_overview_key(frame)}
+            self._pictures.forget_hidden({r for lane in shown for r in lane.rows}, keys)
         columns, slices, instants, labels = self._pixels(parts, frame)
         arrows, note = self._arrows(frame)
         view = frame.view
@@ -129,7 +171,7 @@ class Scene:
             arrow_note=note,
             overview=self._draw_overview(frame),
             overview_window=self._overview_window(frame),
-            is_final=self._pictures.is_final,
+            is_final=not self._pictures.wanted and not self._pictures.is_late,
         )
 
     def hit(self, frame: Frame, x_px: float, y_px: float) -> Hit | None:
@@ -150,42 +192,49 @@ class Scene:
         shown = len(lane.rows) if lane.key in frame.expanded or len(lane.rows) == 1 else 1
         if lane.kind not in SLICE_LANES or not 0 <= row < shown:
             return Hit("lane", lane.key)
-        return Hit("lane", lane.key, self._slice_at(lane, row, frame.view, x_px - frame.header_px))
+        return self._slice_at(lane, row, frame.view, x_px - frame.header_px) or Hit("lane", lane.key)
 
     def overview_time_ns(self, frame: Frame, x_px: float) -> int:
         """The time at a point of the overview strip."""
         return self._whole(frame).time_ns(x_px - frame.header_px)
 
     def times_of(self, ref: SliceRef) -> tuple[int, int]:
-        """[start, end) of a slice."""
-        table = self.profile.processes[ref.process].table(ref.table)
-        start, duration = (int(table.part(name, ref.row, ref.row + 1)[0]) for name in ("start_ns", "duration_ns"))
-        return start, start + duration
+        """[start, end) of a slice. Raises Later."""
+        if self.selected is not None and self.selected.ref == ref:
+            return self.selected.begin_ns, self.selected.end_ns
+        return self._maker.times_of(ref.process, ref.table, ref.row)
 
     def name_of(self, ref: SliceRef) -> str:
-        """The name of a slice."""
-        names = self._pictures.names(ref.process)
+        """The name of a slice. Raises Later."""
+        names = self._maker.names[ref.process]
         return names.text(int(names.ids(SLICE_TABLES.index(ref.table), np.array([ref.row]))[0]))
 
     def link_of(self, ref: SliceRef) -> Link | None:
-        """The launch of the link that a slice takes part in and its executions (positions in `device`, by start)."""
-        return self._links.of(ref)
+        """The link that the selected slice takes part in. Raises Later."""
+        if self.selected is None or self.selected.ref != ref:
+            if not self._waits:
+                raise Later
+            self.selected = look_up(self.profile, ref)
+        return self.selected.link
 
-    def neighbour(self, ref: SliceRef, step: int) -> SliceRef | None:
-        """The next slice (`step` 1) or the one before (-1) in the drawn row of a slice; None at the ends."""
+    def neighbour(self, ref: SliceRef, step: int, waits: bool = False) -> SliceRef | None:
+        """The next slice (`step` 1) or the one before (-1) in the drawn row of a slice; None at the ends.
+
+        Raises Later, unless it is asked by a task, which `waits`.
+        """
         place = self.tree.place(ref)
         if place is None:
             return None
         lane = self.tree.by_key[place[0]]
         row = lane.rows[place[1]]
-        return self._pictures.ladder(row.process).neighbour(row.process, row.lane_rows, ref, step)
+        maker = self.opened.maker if waits else self._maker
+        return maker.ladders[row.process].neighbour(row.process, row.lane_rows, ref, step)
 
-    def anchor(self, frame: Frame, ref: SliceRef) -> tuple[float, float] | None:
+    def anchor(self, frame: Frame, ref: SliceRef, start_ns: int) -> tuple[float, float] | None:
         """Where arrows to a slice end: its start edge, in the middle of its row or of the collapsed group around it."""
         place = self.tree.place(ref)
         if place is None:
             return None
-        start_ns, _ = self.times_of(ref)
         x_px = frame.header_px + min(max(frame.view.x_px(start_ns), -_FAR_PX), _FAR_PX)
         layout = self.layout(frame.expanded)
         key, row = place
@@ -212,24 +261,26 @@ class Scene:
         view = frame.view
         if lane.counters:
             return self._draw_counter(lane, frame, y_px, height_px, parts)
-        curve = self._pictures.busy(lane, view)
+        curve = self._pictures.busy(lane, view) if lane.busy else None
         if lane.kind in SLICE_LANES:
             rows = lane.rows if lane.key in frame.expanded else lane.rows[:1]
             for index, row in enumerate(rows):
                 row_y = y_px + self.metrics.gap_px / 2 + index * self.metrics.row_px
                 if row_y < frame.height_px and row_y + self.metrics.row_px > self.top_px:
                     parts.pictures.append((self._pictures.row(row, lane.kind, view), row_y, row.process))
-        elif lane.kind == "utilization" or lane.key not in frame.expanded:
+        elif curve is not None and (lane.kind == "utilization" or lane.key not in frame.expanded):
             colour = CURVE if lane.kind == "utilization" else DENSITY
             inset = 2.0 if lane.kind == "utilization" else 4.0
             parts.curves.append(
                 curve_rects(curve, curve.value, view, frame.header_px, y_px + inset, height_px - 2 * inset, colour)
             )
-        return share_text(lane, curve, view, self.limits)
+        return share_text(curve, view, self.limits) if curve is not None else ""
 
     def _draw_counter(self, lane: Lane, frame: Frame, y_px: float, height_px: float, parts: _Parts) -> str:
-        curve = self._pictures.counter(lane, frame.view)
-        low, high = self._pictures.counter_range(lane)
+        found = self._pictures.counter(lane, frame.view)
+        if found is None:
+            return ""
+        curve, (low, high) = found
         if high == low:
             high = low + 1.0
         parts.curves.append(
@@ -293,7 +344,7 @@ class Scene:
         left = np.maximum(rects.x_px, frame.header_px)
         room = np.minimum(rects.x_px + rects.width_px, frame.header_px + frame.view.width_px) - left
         wide = np.flatnonzero(wanted & (room >= MIN_LABEL_PX))
-        names = [self._pictures.names(process) for _, _, process in parts.pictures]
+        names = [self._maker.names[process] for _, _, process in parts.pictures]
         height = self.metrics.row_px - 1
         labels = []
         rows = zip(
@@ -319,7 +370,10 @@ class Scene:
         if place[1] > 0 and lane.key not in frame.expanded:
             return None
         layout = self.layout(frame.expanded)
-        start_ns, end_ns = self.times_of(ref)
+        try:
+            start_ns, end_ns = self.times_of(ref)
+        except Later:
+            return None
         x0 = min(max(frame.view.x_px(start_ns), -_GAP_FROM_PX), _FAR_PX)
         x1 = min(max(frame.view.x_px(end_ns), -_GAP_FROM_PX), frame.view.width_px + _GAP_FROM_PX)
         y_px = self.top_px + float(layout.top_px[layout.index[lane.key]]) - frame.scroll_px + self.metrics.gap_px / 2
@@ -330,21 +384,22 @@ class Scene:
 
     def _arrows(self, frame: Frame) -> tuple[tuple[Arrow, ...], Label | None]:
         """From the launch of the selection's link to its execution, or from a selected launch to those in view."""
-        link = self._links.of(frame.selection) if frame.selection is not None else None
+        try:
+            link = self.link_of(frame.selection) if frame.selection is not None else None
+        except Later:
+            return (), None
         if frame.selection is None or link is None:
             return (), None
-        launch, executions = link
-        start = self.anchor(frame, launch)
+        start = self.anchor(frame, link.launch, link.launch_ns)
         if start is None:
             return (), None
         if frame.selection.table == "device":
-            targets = [frame.selection]
+            targets = [(frame.selection.row, self.times_of(frame.selection)[0])]
         else:
-            targets = [
-                SliceRef(launch.process, "device", row)
-                for row in self._links.in_view(executions, launch.process, frame.view)
-            ]
-        ends = apart([end for target in targets if (end := self.anchor(frame, target)) is not None])
+            targets = executions_in_view(link, frame.view)
+        found = (self.anchor(frame, SliceRef(link.launch.process, "device", row), at_ns) for row, at_ns in targets)
+        ends = apart([end for end in found if end is not None])
+        executions = link.executions
         note = None
         if len(executions) > 1:
             text = (
@@ -355,22 +410,32 @@ class Scene:
             note = Label(start[0] + 6, start[1] - self.metrics.line_px - 4, self.metrics.line_px, text)
         return tuple(Arrow(*start, *end) for end in ends), note
 
-    def _slice_at(self, lane: Lane, row: int, view: Viewport, x_px: float) -> SliceRef | None:
+    def _slice_at(self, lane: Lane, row: int, view: Viewport, x_px: float) -> Hit | None:
         """The longest slice under the pixel, or the nearest one within HIT_PX of it."""
         drawn = lane.rows[row]
-        ladder = self._pictures.ladder(drawn.process)
+        ladder, names = self._maker.ladders[drawn.process], self._maker.names[drawn.process]
         pixel = view.time_ns(x_px)
         for reach_px in (0.0, HIT_PX):
             begin, end = view.time_ns(x_px - reach_px), max(view.time_ns(x_px + reach_px), pixel) + 1
-            found = ladder.window(drawn.lane_rows, begin, end, view.bin_level)
+            try:
+                found = ladder.window(drawn.lane_rows, begin, end, view.bin_level)
+            except Later:
+                found = ladder.stored_columns(drawn.lane_rows, begin, end, view.bin_level)
             if len(found) == 0:
                 continue
             if isinstance(found, Columns):
                 best = int(np.argmax(found.end_ns - found.start_ns))
+                name_id = int(found.name_id[best])
             else:
                 away = np.maximum(np.maximum(found.start_ns - pixel, pixel + 1 - found.end_ns), 0)
                 best = int(np.lexsort((found.start_ns - found.end_ns, away))[0])
-            return SliceRef(drawn.process, SLICE_TABLES[int(found.table[best])], int(found.row[best]))
+                name_id = UNKNOWN_NAME
+            ref = SliceRef(drawn.process, SLICE_TABLES[int(found.table[best])], int(found.row[best]))
+            try:
+                name = self.name_of(ref) if name_id == UNKNOWN_NAME else names.text(name_id)
+            except Later:
+                name = ""
+            return Hit("lane", lane.key, ref, int(found.start_ns[best]), int(found.end_ns[best]), name)
         return None
 
     def _outside(self, frame: Frame) -> tuple[Box, ...]:
@@ -390,13 +455,15 @@ class Scene:
     def _draw_overview(self, frame: Frame) -> Rects:
         """Mean busy share of the whole profile, over the width of the lanes."""
         whole = self._whole(frame)
-        if self._overview is None or self._overview[0] != int(frame.view.width_px):
-            level = whole.bin_level
-            begin, end = self.limits.begin_ns >> level, ((self.limits.end_ns - 1) >> level) + 1
-            window = Window(begin << level, end << level, level)
-            sources = tuple(source for root in self.tree.roots for source in root.busy)
-            self._overview = int(frame.view.width_px), self._pictures.busy_in(sources, window, True, bound=True)
-        curve = self._overview[1]
+        level = whole.bin_level
+        begin, end = self.limits.begin_ns >> level, ((self.limits.end_ns - 1) >> level) + 1
+        window = Window(begin << level, end << level, level)
+        sources = tuple(source for root in self.tree.roots for source in root.busy)
+        curve = self._pictures.curve_in(
+            _overview_key(frame), lambda maker: maker.busy_in(sources, window, True, bound=True)
+        )
+        if curve is None:
+            return Rects.empty()
         return curve_rects(curve, curve.value, whole, frame.header_px, 3.0, self.metrics.overview_px - 5, DENSITY)
 
     def _overview_window(self, frame: Frame) -> Box:
@@ -410,6 +477,11 @@ def with_scroll(frame: Frame, scroll_px: float, scene: Scene) -> Frame:
     """The frame scrolled to `scroll_px`, as far as there are lanes."""
     most = max(0.0, scene.layout(frame.expanded).total_px - (frame.height_px - scene.top_px))
     return replace(frame, scroll_px=min(max(scroll_px, 0.0), most))
+
+
+def _overview_key(frame: Frame) -> str:
+    """What the overview's curve is kept under: it follows the width alone."""
+    return f"overview {int(frame.view.width_px)}"
 
 
 def _masked(rects: Rects, mask: NDArray[np.bool_]) -> Rects:

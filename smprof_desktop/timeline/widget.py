@@ -7,9 +7,10 @@ today's dates) and costs an item for each thing drawn, while one frame here is o
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from PySide6.QtCore import QEvent, QKeyCombination, QPointF, Qt, QTimer
+from PySide6.QtCore import QEvent, QKeyCombination, QPointF, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QFontMetricsF,
     QKeyEvent,
@@ -23,16 +24,22 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 
+from smprof_desktop.progress import CancelCheck, Progress
 from smprof_desktop.session import Session
 from smprof_desktop.slice_ref import SliceRef
-from smprof_desktop.timeline import lanes
+from smprof_desktop.tasks import Tasks
+from smprof_desktop.timeline import links, pictures
 from smprof_desktop.timeline.colours import DARK, LIGHT
 from smprof_desktop.timeline.draw_list import DrawList, Hit
 from smprof_desktop.timeline.hover import HoverText
 from smprof_desktop.timeline.keys import COMMANDS
 from smprof_desktop.timeline.layout import Frame, Metrics
+from smprof_desktop.timeline.links import Selected
+from smprof_desktop.timeline.maker import Curve, Maker, RowPicture
+from smprof_desktop.timeline.memory import Later
 from smprof_desktop.timeline.paint_raster import RasterPainter
-from smprof_desktop.timeline.scene import Scene, with_scroll
+from smprof_desktop.timeline.pictures import Key, Want
+from smprof_desktop.timeline.scene import Opened, Scene, with_scroll
 from smprof_desktop.timeline.viewport import Viewport, duration_text, time_text
 
 if TYPE_CHECKING:
@@ -52,18 +59,32 @@ GRIP_PX = 4
 AROUND_ROWS = 4
 FIT_PADDING = 0.15
 SURROUNDINGS = 8.0
+NO_PROFILE = "No profile is loaded."
+PREPARING = "Preparing the timeline…"
+OPENING, FETCHING, LOOKING, WALKING = "timeline", "pictures", "selection", "neighbour"
+"""Kinds of tasks."""
 
 
 class TimelineWidget(QAbstractScrollArea):
     """Lanes of the session's profile over its visible range. Selection and range live in the session.
 
-    Signals of the session are obeyed, whoever caused them; nothing here reads more of the profile than is in view.
+    Signals of the session are obeyed, whoever caused them. Nothing here waits: what is not in memory is fetched by a
+    task, one at a time, while what there is is drawn.
+
+    Signals:
+        faulted(str): something of the profile could not be read, as one sentence.
     """
 
-    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+    faulted = Signal(str)
+
+    def __init__(self, session: Session, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.session = session
         self.scene: Scene | None = None
+        self._tasks = tasks
+        self._note = NO_PROFILE
+        self._is_opening = self._is_fetching = self._is_looking = False
+        self._after_look: Callable[[], None] | None = None
         self.expanded: frozenset[str] = frozenset()
         self.focus_key = ""
         self.header_px = HEADER_PX
@@ -112,8 +133,12 @@ class TimelineWidget(QAbstractScrollArea):
 
     @property
     def is_final(self) -> bool:
-        """Whether the picture shows all it will: always, nothing is fetched behind it."""
-        return True
+        """Whether the picture shows all it will. Has what is missing fetched, also while nothing paints it."""
+        if self.scene is None or self._is_looking:
+            return not self._is_opening and not self._is_looking
+        drawing = self.draw_list()
+        self._fetch()
+        return drawing is None or drawing.is_final
 
     def run(self, command_id: str) -> None:
         """Do what a command of `keys.COMMANDS` says, unless no profile is open. Raises KeyError for an unknown id."""
@@ -157,7 +182,11 @@ class TimelineWidget(QAbstractScrollArea):
         if self._fit_view is not None and self.view == self._fit_view:
             self._move(self.view.zoomed(SURROUNDINGS, self.view.width_px / 2, self._scene().limits), remember=True)
             return
-        begin, end = self._scene().times_of(self.session.selection)
+        try:
+            begin, end = self._scene().times_of(self.session.selection)
+        except Later:
+            self._after_look = self.fit_selection
+            return
         self._move(self.view.fitted(begin, end, self._scene().limits, FIT_PADDING), remember=True)
         self._fit_view = self.view
         self._bring_into_sight(self.session.selection)
@@ -171,7 +200,10 @@ class TimelineWidget(QAbstractScrollArea):
             self.viewport().update()
 
     def reveal(self, ref: SliceRef) -> None:
-        """Bring a slice into sight: open the groups around it, scroll, and move in time where it lies outside."""
+        """Bring a slice into sight: open the groups around it, scroll, and move in time where it lies outside.
+
+        Raises Later where its times are not in memory.
+        """
         scene = self._scene()
         if scene.tree.place(ref) is None:
             return
@@ -202,23 +234,76 @@ class TimelineWidget(QAbstractScrollArea):
         self._settle.stop()
         self._hover.hide()
         self._fit_view = None
+        self._after_look = None
+        self._is_fetching = self._is_looking = False
+        for kind in (FETCHING, LOOKING):
+            self._tasks.cancel_kind(kind)
+        self._show_scene(None)
+        self._is_opening = profile is not None
+        self._note = NO_PROFILE if profile is None else PREPARING
         if profile is None:
-            self.scene = None
-            self.expanded = frozenset()
-        else:
-            tree = lanes.build(profile)
-            self.scene = self._make_scene(profile, tree)
-            self.expanded = tree.default_expanded()
-            self._on_range(self.session.begin_ns, self.session.end_ns)
+            self._tasks.cancel_kind(OPENING)
+            return
+        self._tasks.start(
+            OPENING, partial(_read, profile), self._on_opened, self._on_not_opened, reads=profile, alone=True
+        )
+
+    def _on_opened(self, opened: Opened) -> None:
+        self._is_opening = False
+        self._show_scene(opened)
+        if self.session.selection is not None:
+            self._on_selection(self.session.selection)
+
+    def _on_not_opened(self, sentence: str) -> None:
+        self._is_opening = False
+        self._note = sentence
+        self.viewport().update()
+
+    def _show_scene(self, opened: Opened | None) -> None:
+        self.scene = self._make_scene(opened) if opened is not None else None
+        self.expanded = opened.tree.default_expanded() if opened is not None else frozenset()
         self.focus_key = ""
+        self._on_range(self.session.begin_ns, self.session.end_ns)
         self._update_scroll_bar()
         self.verticalScrollBar().setValue(0)
         self.viewport().update()
 
-    def _make_scene(self, profile: Profile, tree: lanes.LaneTree) -> Scene:
+    def _make_scene(self, opened: Opened) -> Scene:
         painter = self._raster()
         line_px = round(QFontMetricsF(painter.font).height())
-        return Scene(profile, tree, QFontMetricsF(painter.small).horizontalAdvance, Metrics(float(line_px)))
+        width = QFontMetricsF(painter.small).horizontalAdvance
+        return Scene(opened, width, Metrics(float(line_px)), waits=False)
+
+    def _fetch(self) -> None:
+        """Have a task make what the last frame could not show. One at a time: its answer tells what is wanted next."""
+        scene = self.scene
+        if scene is None or not scene.wanted or self._is_fetching or self._tasks.is_closed:
+            return
+        self._is_fetching = True
+        self._tasks.start(
+            FETCHING,
+            partial(_make, scene.opened.maker, list(scene.wanted)),
+            partial(self._on_fetched, scene),
+            self._on_not_fetched,
+            self._on_fetch_cancelled,
+            reads=scene.profile,
+            alone=True,
+        )
+
+    def _on_fetched(self, scene: Scene, made: list[tuple[Key, RowPicture | Curve | None]]) -> None:
+        self._is_fetching = False
+        scene.install(made)
+        self.viewport().update()
+        if any(picture is None for _, picture in made):
+            self.faulted.emit("A part of this profile cannot be read and is not drawn; load the profile again.")
+
+    def _on_not_fetched(self, sentence: str) -> None:
+        """A fault of the program: asking again would only repeat it, until the view changes."""
+        self._is_fetching = False
+        self.faulted.emit(sentence)
+
+    def _on_fetch_cancelled(self) -> None:
+        self._is_fetching = False
 
     def _on_range(self, begin_ns: int, end_ns: int) -> None:
         if self.scene is None:
@@ -229,9 +314,50 @@ class TimelineWidget(QAbstractScrollArea):
         self.viewport().update()
 
     def _on_selection(self, ref: SliceRef | None) -> None:
-        if ref is not None and self.scene is not None:
-            self.reveal(ref)
+        self._after_look = None
+        self._is_looking = False
+        scene = self.scene
         self.viewport().update()
+        if scene is None:
+            return
+        scene.selected = None
+        if ref is None:
+            self._tasks.cancel_kind(LOOKING)
+            return
+        is_revealed = True
+        try:
+            self.reveal(ref)
+        except Later:
+            is_revealed = False
+        seen = None if is_revealed else (self.session.begin_ns, self.session.end_ns)
+        self._is_looking = True
+        self._tasks.start(
+            LOOKING,
+            partial(_look_up, scene.profile, ref),
+            partial(self._on_looked_up, scene, seen),
+            self._on_not_looked_up,
+            reads=scene.profile,
+        )
+
+    def _on_looked_up(self, scene: Scene, seen: tuple[int, int] | None, selected: Selected) -> None:
+        """What the arrow needs is there. `seen`: the range when it was asked for, if it is still to reveal."""
+        self._is_looking = False
+        scene.selected = selected
+        if scene is not self.scene:
+            return
+        if seen == (self.session.begin_ns, self.session.end_ns):
+            self.reveal(selected.ref)
+        elif seen is not None:  # whoever moved the view meanwhile wants to be there
+            self._bring_into_sight(selected.ref)
+        following, self._after_look = self._after_look, None
+        if following is not None:
+            following()
+        self.viewport().update()
+
+    def _on_not_looked_up(self, sentence: str) -> None:
+        self._is_looking = False
+        self._after_look = None
+        self.faulted.emit(sentence)
 
     def _lanes_width(self) -> float:
         return max(float(self.viewport().width()) - self.header_px, 1.0)
@@ -291,18 +417,37 @@ class TimelineWidget(QAbstractScrollArea):
         self.viewport().update()
 
     def _walk_lane(self, step: int) -> None:
-        if self.session.selection is not None:
-            found = self._scene().neighbour(self.session.selection, step)
-            if found is not None:
-                self.session.select(found)
+        selected, scene = self.session.selection, self._scene()
+        if selected is None:
+            return
+        try:
+            found = scene.neighbour(selected, step)
+        except Later:
+            self._tasks.start(
+                WALKING,
+                partial(_neighbour, scene, selected, step),
+                partial(self._on_walked, selected),
+                self.faulted.emit,
+                reads=scene.profile,
+            )
+            return
+        self._on_walked(selected, found)
+
+    def _on_walked(self, origin: SliceRef, found: SliceRef | None) -> None:
+        if found is not None and self.session.selection == origin:
+            self.session.select(found)
 
     def _walk_link(self, step: int) -> None:
         """Along the selected slice's link: launch, first execution, next execution, … and back to the launch."""
         selected = self.session.selection
-        link = self._scene().link_of(selected) if selected is not None else None
+        try:
+            link = self._scene().link_of(selected) if selected is not None else None
+        except Later:
+            self._after_look = partial(self._walk_link, step)
+            return
         if selected is None or link is None:
             return
-        launch, executions = link
+        launch, executions = link.launch, link.executions
         if selected.table != "device":
             if step > 0:
                 self.session.select(SliceRef(launch.process, "device", int(executions[0])))
@@ -318,9 +463,8 @@ class TimelineWidget(QAbstractScrollArea):
         if hit is None or self.scene is None:
             return ""
         if hit.ref is not None:
-            begin, end = self.scene.times_of(hit.ref)
-            since = time_text(begin - self.scene.profile.begin_ns)
-            return f"{self.scene.name_of(hit.ref)}\n{duration_text(end - begin)} from {since}"
+            since = time_text(hit.begin_ns - self.scene.profile.begin_ns)
+            return f"{hit.name or '…'}\n{duration_text(hit.end_ns - hit.begin_ns)} from {since}"
         if hit.part == "header":
             lane = self.scene.tree.by_key[hit.key]
             return f"{lane.label}\n{lane.detail}" if lane.detail else lane.label
@@ -453,8 +597,7 @@ class TimelineWidget(QAbstractScrollArea):
         hit = self.scene.hit(self.frame(), event.position().x(), event.position().y())
         if hit is not None and hit.ref is not None:
             self.session.select(hit.ref)
-            begin, end = self.scene.times_of(hit.ref)
-            self._move(self.view.fitted(begin, end, self.scene.limits, FIT_PADDING), remember=True)
+            self._move(self.view.fitted(hit.begin_ns, hit.end_ns, self.scene.limits, FIT_PADDING), remember=True)
             self._fit_view = self.view
         elif hit is not None and hit.part == "header":
             # The second press of a double click is a press like any other, or every other quick click would be lost.
@@ -482,7 +625,8 @@ class TimelineWidget(QAbstractScrollArea):
         )
         if event.type() in kinds and hasattr(self, "_painter"):
             if self._painter is not None and self._painter.font != self.font() and self.scene is not None:
-                self.scene = self._make_scene(self.scene.profile, self.scene.tree)
+                selected, self.scene = self.scene.selected, self._make_scene(self.scene.opened)
+                self.scene.selected = selected
                 self._update_scroll_bar()
             self.viewport().update()
 
@@ -499,15 +643,35 @@ class TimelineWidget(QAbstractScrollArea):
         drawing = self.draw_list(MOVING_BUDGET_S if self._settle.isActive() else None)
         if drawing is not None:
             raster.paint(drawing, painter)
-            if not drawing.is_final:
+            if self.scene is not None and self.scene.is_late:
                 self.viewport().update()
+            self._fetch()
         if drawing is None or not drawing.headers:
             painter.fillRect(self.viewport().rect(), self.palette().color(QPalette.ColorRole.Base))
             painter.setPen(self.palette().color(QPalette.ColorRole.PlaceholderText))
             empty = "This profile holds no slices: Information lists what was read and lost."
-            text = "No profile is loaded." if drawing is None else empty
-            painter.drawText(self.viewport().rect(), Qt.AlignmentFlag.AlignCenter, text)
+            text = self._note if drawing is None else empty
+            flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
+            painter.drawText(self.viewport().rect().adjusted(40, 0, -40, 0), flags, text)
         painter.end()
+
+
+def _read(profile: Profile, _progress: Progress, _cancelled: CancelCheck) -> Opened:
+    return Opened.read(profile)
+
+
+def _make(
+    maker: Maker, wants: list[Want], _progress: Progress, cancelled: CancelCheck
+) -> list[tuple[Key, RowPicture | Curve | None]]:
+    return pictures.fetch(maker, wants, cancelled)
+
+
+def _look_up(profile: Profile, ref: SliceRef, _progress: Progress, _cancelled: CancelCheck) -> Selected:
+    return links.look_up(profile, ref)
+
+
+def _neighbour(scene: Scene, ref: SliceRef, step: int, _progress: Progress, _cancelled: CancelCheck) -> SliceRef | None:
+    return scene.neighbour(ref, step, waits=True)
 
 
 def _combined(key: str) -> int:

@@ -3,23 +3,40 @@ copied."""
 
 from __future__ import annotations
 
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QHeaderView, QVBoxLayout, QWidget
 
 from smprof_desktop.analysis import slices
+from smprof_desktop.progress import CancelCheck, Progress
 from smprof_desktop.session import Session, SliceRef
+from smprof_desktop.tasks import Tasks
 from smprof_desktop.window.fields import CopyTable, label
 
+if TYPE_CHECKING:
+    from smprof.profile.reader import Profile
+
+DETAILS = "details"
+"""The kind of the task that works out what is told of a slice."""
 NOTHING_SELECTED = "Nothing is selected. Click a slice to see everything that was recorded about it."
 LEADS = "→"
 
 
 class DetailsPane(QWidget):
-    """The rows of `analysis.slices.describe`; activating a row with an arrow goes to that slice."""
+    """The rows of `analysis.slices.describe`; activating a row with an arrow selects that slice.
 
-    def __init__(self, session: Session) -> None:
+    They are worked out by a task, the newest selection's only, and not while nobody sees them; until they are there the
+    former ones are greyed.
+    """
+
+    def __init__(self, session: Session, tasks: Tasks) -> None:
         super().__init__()
         self._session = session
+        self._tasks = tasks
         self._refs: list[SliceRef | None] = []
+        self._is_stale = False
         self._nothing = label(NOTHING_SELECTED, "muted", wraps=True)
         self.table = CopyTable(columns=3)
         self.table.setAccessibleName("Current Selection")
@@ -36,28 +53,51 @@ class DetailsPane(QWidget):
         self._filler = QWidget()
         layout.addWidget(self._filler, 1)
         self.table.cellActivated.connect(self._follow)
-        session.selection_changed.connect(self._show)
-        session.profile_changed.connect(self._show)
-        self._show()
+        session.selection_changed.connect(self._renew)
+        session.profile_changed.connect(self._renew)
+        self._renew()
 
-    def _show(self, _changed: object = None) -> None:
+    @property
+    def is_final(self) -> bool:
+        """Whether what is shown is of the present selection."""
+        return not self._is_stale or not self.isVisible()
+
+    def _renew(self, _changed: object = None) -> None:
+        """Another slice is selected, or none."""
         profile, selection = self._session.profile, self._session.selection
-        is_something = profile is not None and selection is not None
-        self.table.setVisible(is_something)
-        self._filler.setVisible(not is_something)
-        self._nothing.setVisible(not is_something)
+        if profile is None or selection is None:
+            self._is_stale = False
+            self._tasks.cancel_kind(DETAILS)
+            self._show(())
+            return
+        self._is_stale = True
+        self.table.setEnabled(False)
+        if not self.isVisible():
+            return
+        self._tasks.start(DETAILS, partial(_describe, profile, selection), self._show, self._fail, reads=profile)
+
+    def _fail(self, sentence: str) -> None:
+        self._show(())
+        self._nothing.setText(sentence)
+
+    def _show(self, sections: tuple[slices.Section, ...]) -> None:
+        self._is_stale = False
+        self._nothing.setText(NOTHING_SELECTED)
+        self.table.setEnabled(True)
+        self.table.setVisible(bool(sections))
+        self._filler.setVisible(not sections)
+        self._nothing.setVisible(not sections)
         self.table.clearSpans()
         self._refs = []
         rows: list[tuple[str, str, str]] = []
         headings: list[int] = []
-        if profile is not None and selection is not None:
-            for section in slices.describe(profile, selection):
-                headings.append(len(rows))
-                rows.append((section.title, "", ""))
-                self._refs.append(None)
-                for (name, value), ref in zip(section.rows, section.refs, strict=True):
-                    rows.append((name, value, "" if ref is None else LEADS))
-                    self._refs.append(ref)
+        for section in sections:
+            headings.append(len(rows))
+            rows.append((section.title, "", ""))
+            self._refs.append(None)
+            for (name, value), ref in zip(section.rows, section.refs, strict=True):
+                rows.append((name, value, "" if ref is None else LEADS))
+                self._refs.append(ref)
         self.table.fill(rows)
         for row in headings:
             self.table.add_heading(row)
@@ -68,18 +108,22 @@ class DetailsPane(QWidget):
     def _follow(self, row: int, _column: int) -> None:
         ref = self._refs[row]
         if ref is not None:
-            go_to(self._session, ref)
+            self._session.select(ref)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Work out what was selected meanwhile."""
+        super().showEvent(event)
+        if self._is_stale:
+            self._renew()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Nobody sees them: what is being worked out would only keep a worker."""
+        super().hideEvent(event)
+        if self._is_stale:
+            self._tasks.cancel_kind(DETAILS)
 
 
-def go_to(session: Session, ref: SliceRef) -> None:
-    """Select a slice and, where it is not wholly in the visible range, move the range so that it is in the middle."""
-    profile = session.profile
-    if profile is None:
-        return
-    table = profile.processes[ref.process].table(ref.table)
-    start_ns, duration_ns = int(table["start_ns"][ref.row]), int(table["duration_ns"][ref.row])
-    if not (session.begin_ns <= start_ns and start_ns + duration_ns <= session.end_ns):
-        span_ns = max(session.end_ns - session.begin_ns, 2 * duration_ns)
-        begin_ns = start_ns + duration_ns // 2 - span_ns // 2
-        session.show(begin_ns, begin_ns + span_ns)
-    session.select(ref)
+def _describe(
+    profile: Profile, ref: SliceRef, _progress: Progress, _cancelled: CancelCheck
+) -> tuple[slices.Section, ...]:
+    return slices.describe(profile, ref)

@@ -29,6 +29,7 @@ from smprof_desktop.plain_text import menu_text, tooltip
 from smprof_desktop.progress import CancelCheck, Progress
 from smprof_desktop.session import Session
 from smprof_desktop.settings import Settings
+from smprof_desktop.slice_ref import SliceRef
 from smprof_desktop.tasks import Tasks, sentence_of
 from smprof_desktop.window.commands import COMMANDS, PAGES, Command
 from smprof_desktop.window.facts import devices_of, summary
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 OpenTargets = Callable[[Sequence[str], Progress, CancelCheck], "Profile"]
 
 TITLE = "SMProf Desktop"
-LOADING = "load"
+LOADING, FINDING = "load", "find"
 FAULT_MS = 20_000
 ICON_PX = 18
 _KEY = Qt.ItemDataRole.UserRole
@@ -64,6 +65,7 @@ class MainWindow(QMainWindow):
         self._open_targets = open_targets
         self._loading: int | None = None
         self._held: Profile | None = None
+        self._is_finding = False
         self._is_painted = False
         self._loading_since = 0.0
         self._actions: list[tuple[Command, QAction]] = []
@@ -105,8 +107,9 @@ class MainWindow(QMainWindow):
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing is being loaded and the page shows all it will."""
-        return self._loading is None and bool(getattr(self.page, "is_final", True))
+        """Whether nothing is being loaded or looked for and the page shows all it will."""
+        is_busy = self._loading is not None or self._is_finding
+        return not is_busy and bool(getattr(self.page, "is_final", True))
 
     def load(self, targets: Sequence[str], done: Callable[[], None] | None = None) -> None:
         """Load targets beside the window, then show the dashboard; or call `done` instead."""
@@ -158,6 +161,26 @@ class MainWindow(QMainWindow):
     def show_fault(self, sentence: str) -> None:
         """Say along the bottom, for a while, that something went wrong that no page tells of."""
         self.statusBar().showMessage(sentence, FAULT_MS)
+
+    def look_for(self, text: str, done: Callable[[SliceRef | None], None]) -> None:
+        """Look beside the window for the first slice of that name; `done` is given it, or None."""
+        profile = self.session.profile
+        if profile is None:
+            return
+
+        def ended(answer: Callable[[], None]) -> None:
+            self._is_finding = False
+            answer()
+
+        self._is_finding = True
+        self.tasks.start(
+            FINDING,
+            partial(_find, profile, text),
+            lambda found: ended(partial(done, found)),
+            lambda sentence: ended(partial(self.show_error, sentence)),
+            lambda: ended(lambda: None),
+            reads=profile,
+        )
 
     def choose_files(self) -> None:
         """Ask for trace files and load them."""
@@ -274,11 +297,13 @@ class MainWindow(QMainWindow):
         if key == "timeline":
             from smprof_desktop.window.timeline_page import TimelinePage
 
-            return TimelinePage(self.session, self.settings)
+            timeline = TimelinePage(self.session, self.tasks, self.settings)
+            timeline.timeline.faulted.connect(self.show_fault)
+            return timeline
         if key == "information":
             from smprof_desktop.window.information_page import InformationPage
 
-            return InformationPage(self.session)
+            return InformationPage(self.session, self.tasks)
         if key == "settings":
             from smprof_desktop.window.settings_page import SettingsPage
 
@@ -430,6 +455,12 @@ def _open(open_targets: OpenTargets, targets: tuple[str, ...], progress: Progres
         profile.close()
         raise
     return profile
+
+
+def _find(profile: Profile, text: str, _progress: Progress, _cancelled: CancelCheck) -> SliceRef | None:
+    from smprof_desktop.analysis.slices import find
+
+    return find(profile, text)
 
 
 def _close(profile: Profile) -> None:

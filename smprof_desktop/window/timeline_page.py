@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
 from smprof_desktop.session import Session
 from smprof_desktop.settings import Settings
+from smprof_desktop.tasks import Tasks
 from smprof_desktop.timeline.widget import TimelineWidget
 from smprof_desktop.window.details import DetailsPane
 
@@ -14,11 +15,11 @@ from smprof_desktop.window.details import DetailsPane
 class TimelinePage(QWidget):
     """A splitter whose place is kept in the settings."""
 
-    def __init__(self, session: Session, settings: Settings) -> None:
+    def __init__(self, session: Session, tasks: Tasks, settings: Settings) -> None:
         super().__init__()
         self._settings = settings
-        self.timeline = TimelineWidget(session)
-        self.details = DetailsPane(session)
+        self.timeline = TimelineWidget(session, tasks)
+        self.details = DetailsPane(session, tasks)
         self._splitter = QSplitter(Qt.Orientation.Vertical)
         self._splitter.addWidget(self.timeline)
         self._splitter.addWidget(self.details)
@@ -36,8 +37,8 @@ class TimelinePage(QWidget):
 
     @property
     def is_final(self) -> bool:
-        """Whether the timeline shows all it will."""
-        return bool(getattr(self.timeline, "is_final", True))
+        """Whether timeline and details show all they will."""
+        return self.timeline.is_final and self.details.is_final
 
     def _keep(self) -> None:
         self._settings.set("details_split", bytes(self._splitter.saveState().toHex().data()).decode("ascii"))

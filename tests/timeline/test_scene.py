@@ -13,10 +13,9 @@ from smprof.profile.reader import Profile
 from smprof_desktop import report
 from smprof_desktop.dashboard import panels
 from smprof_desktop.slice_ref import SliceRef
-from smprof_desktop.timeline import lanes
 from smprof_desktop.timeline.draw_list import DrawList, Header
 from smprof_desktop.timeline.layout import Frame
-from smprof_desktop.timeline.scene import Scene, with_scroll
+from smprof_desktop.timeline.scene import Opened, Scene, with_scroll
 from smprof_desktop.timeline.viewport import Viewport
 from tests.make_profile import make_profile
 
@@ -43,14 +42,14 @@ def width_of(text: str) -> float:
 
 def scene_of(profile: Profile) -> tuple[Scene, Frame]:
     """The scene with everything open, one pixel per nanosecond up to 1,000."""
-    tree = lanes.build(profile)
+    opened = Opened.read(profile)
     frame = Frame(
         view=Viewport(profile.begin_ns, profile.begin_ns + 1000, 1000.0),
-        expanded=frozenset(lane.key for lane in tree.walk()),
+        expanded=frozenset(lane.key for lane in opened.tree.walk()),
         height_px=900.0,
         header_px=HEADER_PX,
     )
-    return Scene(profile, tree, width_of), frame
+    return Scene(opened, width_of), frame
 
 
 def header_of(drawing: DrawList, label: str) -> Header:
@@ -58,8 +57,7 @@ def header_of(drawing: DrawList, label: str) -> Header:
 
 
 def ref_of(profile: Profile, name: str) -> SliceRef:
-    tree = lanes.build(profile)
-    scene = Scene(profile, tree, width_of)
+    scene = Scene(Opened.read(profile), width_of)
     for index, process in enumerate(profile.processes):
         for table in ("device", "host", "annotation"):
             for row in range(len(process.table(table))):
@@ -294,7 +292,7 @@ def test_panning_and_zooming_give_what_a_fresh_scene_gives(tmp_path: Path) -> No
             13.0 * (number % 7 - 3), scene.limits
         )
         here = replace(frame, view=view)
-        kept, fresh = scene.draw(here), Scene(profile, scene.tree, width_of).draw(here)
+        kept, fresh = scene.draw(here), Scene(Opened.read(profile), width_of).draw(here)
         for part in ("columns", "slices", "ticks", "curves"):
             one, other = getattr(kept, part), getattr(fresh, part)
             assert np.array_equal(one.x_px, other.x_px) and np.array_equal(one.colour, other.colour)
@@ -310,7 +308,7 @@ def test_a_frame_in_a_hurry_shows_the_neighbouring_grid_and_catches_up(tmp_path:
     assert scene.draw(replace(frame, view=wide), budget_s=0.0).is_final  # nothing is kept yet: all is made
     hurried = scene.draw(replace(frame, view=near), budget_s=0.0)
     assert not hurried.is_final
-    fresh = Scene(profile, scene.tree, width_of).draw(replace(frame, view=near))
+    fresh = Scene(Opened.read(profile), width_of).draw(replace(frame, view=near))
     assert 0 < len(hurried.columns) < len(fresh.columns)
     assert hurried.columns.x_px.min() >= HEADER_PX
     assert (hurried.columns.x_px + hurried.columns.width_px).max() <= HEADER_PX + 700

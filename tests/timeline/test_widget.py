@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from smprof_desktop.session import Session
 from smprof_desktop.slice_ref import SliceRef
+from smprof_desktop.tasks import Tasks
 from smprof_desktop.timeline.colours import DARK
 from smprof_desktop.timeline.hover import breakable
 from smprof_desktop.timeline.keys import COMMANDS
@@ -34,16 +36,30 @@ kernel 0/8 70000+1000 "odd <b>name</b>"
 
 
 @pytest.fixture
-def widget(qtbot: QtBot, tmp_path: Path) -> TimelineWidget:
-    session = Session()
+def widget(qtbot: QtBot, tmp_path: Path) -> Iterator[TimelineWidget]:
+    session, tasks = Session(), Tasks()
     session.open(make_profile(tmp_path, TEXT))
-    made = TimelineWidget(session)
+    made = TimelineWidget(session, tasks)
     qtbot.addWidget(made)
     made.resize(1270, 600)
     with qtbot.waitExposed(made):
         made.show()
     made.setFocus()
-    return made
+    qtbot.waitUntil(lambda: made.is_final)
+    yield made
+    assert tasks.close()
+
+
+def press(qtbot: QtBot, widget: TimelineWidget, key: Qt.Key) -> None:
+    """Press a key, and wait until all is there that it asks for."""
+    qtbot.keyClick(widget, key)
+    qtbot.waitUntil(lambda: widget.is_final)
+
+
+def click(qtbot: QtBot, widget: TimelineWidget, point: QPoint) -> None:
+    """Click, and wait until all is there that it asks for."""
+    qtbot.mouseClick(widget.viewport(), Qt.MouseButton.LeftButton, pos=point)
+    qtbot.waitUntil(lambda: widget.is_final)
 
 
 def point_of(widget: TimelineWidget, name: str) -> QPoint:
@@ -54,9 +70,9 @@ def point_of(widget: TimelineWidget, name: str) -> QPoint:
         for row in range(len(scene.profile.processes[0].table(table))):
             ref = SliceRef(0, table, row)
             if scene.name_of(ref) == name:
-                anchor = scene.anchor(widget.frame(), ref)
+                start, end = scene.times_of(ref)
+                anchor = scene.anchor(widget.frame(), ref, start)
                 assert anchor is not None
-                _, end = scene.times_of(ref)
                 return QPoint(round((anchor[0] + widget.header_px + widget.view.x_px(end)) / 2), round(anchor[1]))
     raise AssertionError(name)
 
@@ -93,22 +109,22 @@ def wheel(
 
 def test_a_click_selects_and_a_click_beside_deselects(widget: TimelineWidget, qtbot: QtBot) -> None:
     point = point_of(widget, "gemm")
-    qtbot.mouseClick(widget.viewport(), Qt.MouseButton.LeftButton, pos=point)
+    click(qtbot, widget, point)
     assert name(widget) == "gemm"
     drawing = widget.draw_list()
     assert drawing is not None and len(drawing.arrows) == 1
-    qtbot.mouseClick(widget.viewport(), Qt.MouseButton.LeftButton, pos=point + QPoint(-250, 0))
+    click(qtbot, widget, point + QPoint(-250, 0))
     assert widget.session.selection is None
 
 
 def test_a_click_on_a_header_collapses_and_expands(widget: TimelineWidget, qtbot: QtBot) -> None:
     point = header_point(widget, "GPU-0 device")
     before = widget.draw_list()
-    qtbot.mouseClick(widget.viewport(), Qt.MouseButton.LeftButton, pos=point)
+    click(qtbot, widget, point)
     after = widget.draw_list()
     assert before is not None and after is not None
     assert len(after.headers) == len(before.headers) - 2
-    qtbot.mouseClick(widget.viewport(), Qt.MouseButton.LeftButton, pos=point)
+    click(qtbot, widget, point)
     again = widget.draw_list()
     assert again is not None and len(again.headers) == len(before.headers)
 
@@ -157,7 +173,7 @@ def test_a_drag_pans_time_and_lanes_and_selects_nothing(widget: TimelineWidget, 
 
 def test_a_double_click_zooms_to_the_slice(widget: TimelineWidget, qtbot: QtBot) -> None:
     point = point_of(widget, "step_1")
-    qtbot.mouseClick(widget.viewport(), Qt.MouseButton.LeftButton, pos=point)
+    click(qtbot, widget, point)
     qtbot.mouseDClick(widget.viewport(), Qt.MouseButton.LeftButton, pos=point)
     assert name(widget) == "step_1"
     assert widget.view.span_ns == pytest.approx(50_000 * 1.3, rel=0.05)
@@ -165,72 +181,72 @@ def test_a_double_click_zooms_to_the_slice(widget: TimelineWidget, qtbot: QtBot)
 
 def test_w_a_s_d_and_arrows_move(widget: TimelineWidget, qtbot: QtBot) -> None:
     span = widget.view.span_ns
-    qtbot.keyClick(widget, Qt.Key.Key_W)
+    press(qtbot, widget, Qt.Key.Key_W)
     assert widget.view.span_ns == pytest.approx(span / 1.5)
     begin = widget.view.begin_ns
-    qtbot.keyClick(widget, Qt.Key.Key_D)
+    press(qtbot, widget, Qt.Key.Key_D)
     assert widget.view.begin_ns > begin
-    qtbot.keyClick(widget, Qt.Key.Key_A)
+    press(qtbot, widget, Qt.Key.Key_A)
     assert widget.view.begin_ns == begin
-    qtbot.keyClick(widget, Qt.Key.Key_Right)
-    qtbot.keyClick(widget, Qt.Key.Key_Left)
+    press(qtbot, widget, Qt.Key.Key_Right)
+    press(qtbot, widget, Qt.Key.Key_Left)
     assert widget.view.begin_ns == begin
-    qtbot.keyClick(widget, Qt.Key.Key_S)
+    press(qtbot, widget, Qt.Key.Key_S)
     assert widget.view.span_ns == pytest.approx(span)
-    qtbot.keyClick(widget, Qt.Key.Key_W)
-    qtbot.keyClick(widget, Qt.Key.Key_Home)
+    press(qtbot, widget, Qt.Key.Key_W)
+    press(qtbot, widget, Qt.Key.Key_Home)
     assert (widget.view.begin_ns, widget.view.end_ns) == (0, 100_000)
 
 
 def test_f_fits_the_selection_then_its_surroundings(widget: TimelineWidget, qtbot: QtBot) -> None:
-    qtbot.mouseClick(widget.viewport(), Qt.MouseButton.LeftButton, pos=point_of(widget, "gemm"))
-    qtbot.keyClick(widget, Qt.Key.Key_F)
+    click(qtbot, widget, point_of(widget, "gemm"))
+    press(qtbot, widget, Qt.Key.Key_F)
     assert (widget.view.begin_ns, widget.view.end_ns) == (27_000, 53_000)
-    qtbot.keyClick(widget, Qt.Key.Key_F)
+    press(qtbot, widget, Qt.Key.Key_F)
     assert widget.view.span_ns > 100_000
 
 
 def test_brackets_walk_the_link(widget: TimelineWidget, qtbot: QtBot) -> None:
-    qtbot.mouseClick(widget.viewport(), Qt.MouseButton.LeftButton, pos=point_of(widget, "cudaGraphLaunch"))
+    click(qtbot, widget, point_of(widget, "cudaGraphLaunch"))
     walked = []
     for key in (Qt.Key.Key_BracketRight, Qt.Key.Key_BracketRight, Qt.Key.Key_BracketRight, Qt.Key.Key_BracketLeft):
-        qtbot.keyClick(widget, key)
+        press(qtbot, widget, key)
         walked.append(name(widget))
     assert walked == ["node_a", "node_b", "node_b", "cudaGraphLaunch"]
 
 
 def test_comma_and_full_stop_walk_the_lane(widget: TimelineWidget, qtbot: QtBot) -> None:
-    qtbot.mouseClick(widget.viewport(), Qt.MouseButton.LeftButton, pos=point_of(widget, "gemm"))
+    click(qtbot, widget, point_of(widget, "gemm"))
     walked = []
     for key in (Qt.Key.Key_Period, Qt.Key.Key_Period, Qt.Key.Key_Period, Qt.Key.Key_Comma):
-        qtbot.keyClick(widget, key)
+        press(qtbot, widget, key)
         walked.append(name(widget))
     assert walked == ["node_a", "node_b", "node_b", "node_a"]
 
 
 def test_walking_into_a_collapsed_group_opens_it(widget: TimelineWidget, qtbot: QtBot) -> None:
-    qtbot.mouseClick(widget.viewport(), Qt.MouseButton.LeftButton, pos=header_point(widget, "GPU-0 device"))
-    qtbot.mouseClick(widget.viewport(), Qt.MouseButton.LeftButton, pos=point_of(widget, "cudaLaunchKernel"))
-    qtbot.keyClick(widget, Qt.Key.Key_BracketRight)
+    click(qtbot, widget, header_point(widget, "GPU-0 device"))
+    click(qtbot, widget, point_of(widget, "cudaLaunchKernel"))
+    press(qtbot, widget, Qt.Key.Key_BracketRight)
     assert name(widget) == "gemm"
     drawing = widget.draw_list()
     assert drawing is not None and drawing.selection is not None
 
 
 def test_up_and_down_walk_the_headers_and_return_toggles(widget: TimelineWidget, qtbot: QtBot) -> None:
-    qtbot.keyClick(widget, Qt.Key.Key_Down)
-    qtbot.keyClick(widget, Qt.Key.Key_Down)
-    qtbot.keyClick(widget, Qt.Key.Key_Up)
+    press(qtbot, widget, Qt.Key.Key_Down)
+    press(qtbot, widget, Qt.Key.Key_Down)
+    press(qtbot, widget, Qt.Key.Key_Up)
     drawing = widget.draw_list()
     assert drawing is not None
     assert [header.label for header in drawing.headers if header.is_focused] == ["algo-1"]
-    qtbot.keyClick(widget, Qt.Key.Key_Return)
+    press(qtbot, widget, Qt.Key.Key_Return)
     drawing = widget.draw_list()
     assert drawing is not None and [header.label for header in drawing.headers] == ["algo-1"]
 
 
 def test_back_and_forward_lead_through_past_views(widget: TimelineWidget, qtbot: QtBot) -> None:
-    qtbot.keyClick(widget, Qt.Key.Key_W)
+    press(qtbot, widget, Qt.Key.Key_W)
     there = (widget.view.begin_ns, widget.view.end_ns)
     qtbot.keyClick(widget, Qt.Key.Key_Left, Qt.KeyboardModifier.AltModifier)
     assert (widget.view.begin_ns, widget.view.end_ns) == (0, 100_000)
@@ -267,7 +283,7 @@ def test_the_overview_moves_the_view(widget: TimelineWidget, qtbot: QtBot) -> No
     for _ in range(4):
         widget.run("zoom_in")
     right = QPoint(widget.viewport().width() - 150, 6)
-    qtbot.mouseClick(widget.viewport(), Qt.MouseButton.LeftButton, pos=right)
+    click(qtbot, widget, right)
     middle = (widget.view.begin_ns + widget.view.end_ns) / 2
     assert middle == pytest.approx(85_000, abs=500)
 
@@ -284,7 +300,7 @@ def test_closing_the_profile_leaves_an_empty_timeline(widget: TimelineWidget, qt
     assert widget.draw_list() is None
     for command in COMMANDS:
         widget.run(command.id)
-    qtbot.mouseClick(widget.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(400, 200))
+    click(qtbot, widget, QPoint(400, 200))
     assert not widget.grab().isNull()
 
 

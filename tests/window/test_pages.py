@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import current_thread, main_thread
 
@@ -10,16 +11,17 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QComboBox
+from PySide6.QtWidgets import QComboBox, QLabel
 from pytestqt.qtbot import QtBot
 
-from smprof.profile.manifest import Clock
+from smprof.profile.manifest import Clock, ProfileError
 from smprof.profile.reader import Profile
 from smprof.profile.schema import LOSS_KINDS
 from smprof_desktop import report
-from smprof_desktop.analysis import ledger
+from smprof_desktop.analysis import ledger, slices
 from smprof_desktop.analysis.ledger import unlinked_of
 from smprof_desktop.session import Session, SliceRef
+from smprof_desktop.tasks import Tasks
 from smprof_desktop.timeline.keys import COMMANDS as TIMELINE_COMMANDS
 from smprof_desktop.window.commands import COMMANDS
 from smprof_desktop.window.details import LEADS, DetailsPane
@@ -44,19 +46,31 @@ def session(tmp_path: Path) -> Session:
     return session
 
 
-def test_the_details_lead_from_execution_to_launch_and_back(qtbot: QtBot, session: Session) -> None:
-    pane = DetailsPane(session)
+@pytest.fixture
+def tasks(qtbot: QtBot) -> Iterator[Tasks]:
+    tasks = Tasks()
+    yield tasks
+    assert tasks.close()
+
+
+@pytest.fixture
+def pane(qtbot: QtBot, session: Session, tasks: Tasks) -> DetailsPane:
+    pane = DetailsPane(session, tasks)
     qtbot.addWidget(pane)
     pane.resize(600, 300)
     pane.show()
+    return pane
+
+
+def test_the_details_lead_from_execution_to_launch_and_back(qtbot: QtBot, session: Session, pane: DetailsPane) -> None:
     session.select(SliceRef(0, "device", 0))
+    qtbot.waitUntil(lambda: pane.is_final)
     assert ["Name", "gemm<float>", ""] in rows(pane.table)
-    session.show(40, 50)
     row = next(row for row, cells in enumerate(rows(pane.table)) if cells[-1] == LEADS and "cudaLaunch" in cells[1])
     pane.table.setCurrentCell(row, 0)
     QTest.keyClick(pane.table, Qt.Key.Key_Return)
     assert session.selection == SliceRef(0, "host", 0)
-    assert session.begin_ns <= 10 and session.end_ns >= 13
+    qtbot.waitUntil(lambda: pane.is_final)
     row = next(row for row, cells in enumerate(rows(pane.table)) if cells[-1] == LEADS and "gemm" in " ".join(cells))
     pane.table.cellActivated.emit(row, 0)
     assert session.selection == SliceRef(0, "device", 0)
@@ -64,17 +78,61 @@ def test_the_details_lead_from_execution_to_launch_and_back(qtbot: QtBot, sessio
     assert pane.table.rowCount() == 0 and not pane.table.isVisible()
 
 
-def test_the_details_are_copied_as_text(qtbot: QtBot, session: Session) -> None:
-    pane = DetailsPane(session)
-    qtbot.addWidget(pane)
+def test_details_are_greyed_until_the_newest_are_there(
+    qtbot: QtBot, session: Session, pane: DetailsPane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = threading.Event()
+    asked: list[SliceRef] = []
+    original = slices.describe
+
+    def slow(profile: Profile, ref: SliceRef) -> tuple[slices.Section, ...]:
+        asked.append(ref)
+        go.wait(10)
+        return original(profile, ref)
+
     session.select(SliceRef(0, "device", 0))
+    qtbot.waitUntil(lambda: pane.is_final)
+    monkeypatch.setattr(slices, "describe", slow)
+    session.select(SliceRef(0, "device", 1))
+    session.select(SliceRef(0, "host", 0))
+    assert not pane.table.isEnabled() and ["Name", "gemm<float>", ""] in rows(pane.table)
+    go.set()
+    qtbot.waitUntil(lambda: pane.is_final)
+    assert pane.table.isEnabled() and ["Name", "cudaLaunchKernel", ""] in rows(pane.table)
+    asked.clear()
+    pane.hide()
+    session.select(SliceRef(0, "device", 1))
+    qtbot.wait(20)
+    assert asked == []
+    pane.show()
+    qtbot.waitUntil(lambda: ["Name", "lonely", ""] in rows(pane.table))
+    assert asked == [SliceRef(0, "device", 1)]
+
+
+def test_details_that_cannot_be_read_are_one_sentence(
+    qtbot: QtBot, session: Session, pane: DetailsPane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def damaged(profile: Profile, ref: SliceRef) -> tuple[slices.Section, ...]:
+        raise ProfileError("The column is damaged; load the profile again.")
+
+    monkeypatch.setattr(slices, "describe", damaged)
+    session.select(SliceRef(0, "device", 0))
+    qtbot.waitUntil(lambda: pane.is_final)
+    assert not pane.table.isVisible() and "The column is damaged" in pane.findChildren(QLabel)[1].text()
+
+
+def test_the_details_are_copied_as_text(qtbot: QtBot, session: Session, pane: DetailsPane) -> None:
+    session.select(SliceRef(0, "device", 0))
+    qtbot.waitUntil(lambda: pane.is_final)
     pane.table.copy_selected()
     assert "Name\tgemm<float>" in QGuiApplication.clipboard().text()
 
 
-def test_every_loss_is_listed_with_its_meaning(qtbot: QtBot, session: Session) -> None:
-    page = InformationPage(session)
+def test_every_loss_is_listed_with_its_meaning(qtbot: QtBot, session: Session, tasks: Tasks) -> None:
+    page = InformationPage(session, tasks)
     qtbot.addWidget(page)
+    page.show()
+    qtbot.waitUntil(lambda: page.is_final)
     cells = [row for table in page.findChildren(CopyTable) for row in rows(table)]
     assert ["gap_value", "2", "algo-1, process 0: where it was", LOSS_KINDS["gap_value"]] in cells
     assert all(any(row[0] == loss.kind for row in cells) for loss in session.profile.losses)  # type: ignore[union-attr]
