@@ -31,13 +31,48 @@ NO_BREAK_SPACE = "\u00a0"
 CURSOR_COLOUR = "#8893a0"
 
 
+class Plot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
+    """A plot that only shows, in the colours and the font of the window: nothing is dragged, nothing drops."""
+
+    _is_built = False
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent, background=None)
+        self.setMenuEnabled(False)
+        self.setMouseEnabled(False, False)
+        self.hideButtons()
+        self.setAcceptDrops(False)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.showGrid(x=False, y=True, alpha=0.2)
+        for axis in ("bottom", "left"):
+            self.getAxis(axis).enableAutoSIPrefix(False)
+            self.getAxis(axis).setZValue(-10)  # the grid behind the bars
+        self._is_built = True
+        self._dress()
+
+    def _dress(self) -> None:
+        self.setBackground(self.palette().color(QPalette.ColorRole.Base))
+        for name in ("bottom", "left"):
+            axis = self.getAxis(name)
+            axis.setPen(self.palette().color(QPalette.ColorRole.Mid))
+            axis.setTextPen(self.palette().color(QPalette.ColorRole.PlaceholderText))
+            axis.setTickFont(self.font())
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Follow the theme. The plot must hear of it itself: what holds it hears first, while this palette is old."""
+        super().changeEvent(event)
+        if self._is_built and event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange):
+            self._dress()
+
+
 class LinesChart(QWidget):
     """Curves in percent over time; the legend shows each mean, and under the pointer each value there."""
 
     def __init__(self, figure: Lines) -> None:
         super().__init__()
         self._figure = figure
-        self.plot = _plot(self)
+        self.plot = Plot(self)
         self.legend = Legend()
         unit_ns, unit = _unit(int(figure.edges_ns[-1]))
         self._edges = figure.edges_ns / unit_ns
@@ -96,11 +131,6 @@ class LinesChart(QWidget):
             self._cursor.hide()
             self.show_values_at(None)
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange:
-            _colour_plot(self.plot)
-
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
         self._leave()
@@ -112,7 +142,7 @@ class HistogramChart(QWidget):
     def __init__(self, figure: Histogram) -> None:
         super().__init__()
         self._figure = figure
-        self.plot = _plot(self)
+        self.plot = Plot(self)
         unit_ns, unit = _unit(int(figure.edges_ns[-1]))
         self._edges = figure.edges_ns / unit_ns
         bars = pg.BarGraphItem(x0=self._edges[:-1], x1=self._edges[1:], height=figure.counts, brush=colour(0), pen=None)
@@ -158,11 +188,6 @@ class HistogramChart(QWidget):
             index = int(np.searchsorted(self._edges, view.mapSceneToView(position).x(), "right")) - 1
         self.show_bin(index if 0 <= index < len(self._figure.counts) else None)
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange:
-            _colour_plot(self.plot)
-
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
         self.show_bin(None)
@@ -173,33 +198,6 @@ def chart(figure: Pie | Lines | Histogram) -> QWidget:
     if isinstance(figure, Pie):
         return PieChart(figure)
     return LinesChart(figure) if isinstance(figure, Lines) else HistogramChart(figure)
-
-
-def _plot(parent: QWidget) -> pg.PlotWidget:
-    """A plot that only shows: the wheel scrolls the page, nothing is dragged, nothing drops."""
-    plot = pg.PlotWidget(parent, background=None)
-    plot.setMenuEnabled(False)
-    plot.setMouseEnabled(False, False)
-    plot.hideButtons()
-    plot.setAcceptDrops(False)
-    plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-    plot.setFrameShape(QFrame.Shape.NoFrame)
-    plot.showGrid(x=False, y=True, alpha=0.2)
-    for axis in ("bottom", "left"):
-        plot.getAxis(axis).enableAutoSIPrefix(False)
-        plot.getAxis(axis).setZValue(-10)  # the grid behind the bars
-    _colour_plot(plot)
-    return plot
-
-
-def _colour_plot(plot: pg.PlotWidget) -> None:
-    plot.setBackground(plot.palette().color(QPalette.ColorRole.Base))
-    text = plot.palette().color(QPalette.ColorRole.PlaceholderText)
-    for name in ("bottom", "left"):
-        axis = plot.getAxis(name)
-        axis.setPen(plot.palette().color(QPalette.ColorRole.Mid))
-        axis.setTextPen(text)
-        axis.setTickFont(plot.font())
 
 
 def _whole_step(most: int) -> int:

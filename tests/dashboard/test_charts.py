@@ -6,12 +6,16 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QImage, QPalette, QTextDocument
+from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from smprof_desktop.dashboard.charts import HistogramChart, LinesChart, _whole_step
-from smprof_desktop.dashboard.legend import brief_time_text, share_text
-from smprof_desktop.dashboard.panels import Histogram, Line, Lines, Pie, Share
-from smprof_desktop.dashboard.pie import PieChart
+from smprof_desktop.dashboard.charts import HistogramChart, LinesChart, Plot, _whole_step
+from smprof_desktop.dashboard.legend import Legend, brief_time_text, share_text
+from smprof_desktop.dashboard.panels import PANELS, Histogram, Line, Lines, Pie, Share
+from smprof_desktop.dashboard.pie import PieChart, Ring
+from smprof_desktop.dashboard.view import Card
+from smprof_desktop.settings import Settings
+from smprof_desktop.window.theme import DARK, LIGHT, ThemeSwitch
 
 TEMPLATE = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>&&>(int, <b>x</b>)"
 
@@ -133,6 +137,47 @@ def test_a_pie_is_repainted_in_the_other_theme(qtbot: QtBot) -> None:
         return image.pixelColor(image.width() // 2, image.height() // 2 - 18).name()  # above the text
 
     assert (hole("#ffffff"), hole("#101010")) == ("#ffffff", "#101010")
+
+
+@pytest.mark.parametrize("kind", ["lines", "histogram", "pie"])
+def test_every_chart_follows_a_switch_of_the_theme_while_it_is_shown(
+    qtbot: QtBot, qapp: QApplication, kind: str
+) -> None:
+    """A chart hears of a new palette before the plot inside has it: asking the plot's then left it in the old theme."""
+    edges = np.array([0, 10, 20], np.int64) * 10**9
+    figures: dict[str, Lines | Histogram | Pie] = {
+        "lines": Lines(edges, (Line("algo-1", np.array([50.0, 100.0]), 75.0),), "mean"),
+        "histogram": Histogram(edges, np.array([3, 1]), (("Mean", 1_700),), "4 steps"),
+        "pie": pie(1, 1),
+    }
+    sheet, palette, font = qapp.styleSheet(), qapp.palette(), qapp.font()
+    settings = Settings(None)
+    settings.set("theme", "light")
+    switch = ThemeSwitch(qapp, settings)
+    try:
+        outer = QWidget()
+        qtbot.addWidget(outer)
+        card = Card(PANELS[0])
+        QVBoxLayout(outer).addWidget(card)
+        card.show_figure(figures[kind])
+        outer.resize(700, 300)
+        outer.show()
+        shown = card.chart
+        assert shown is not None
+        for theme in (DARK, LIGHT, DARK):
+            settings.set("theme", theme.name)
+            image = card.grab().toImage()
+            parts = [part for part in shown.findChildren(QWidget) if isinstance(part, (Plot, Ring, Legend))]
+            for part in (shown, *parts):
+                corner = part.mapTo(card, part.rect().bottomRight())
+                assert image.pixelColor(corner).name() == theme.base, (type(part).__name__, theme.name)
+            for plot in shown.findChildren(Plot):
+                assert plot.getAxis("left").textPen().color() == QColor(theme.muted)
+    finally:
+        switch.deleteLater()
+        qapp.setStyleSheet(sheet)
+        qapp.setPalette(palette)
+        qapp.setFont(font)
 
 
 @pytest.mark.parametrize(
