@@ -72,11 +72,15 @@ class Missing:
 
 @dataclass(frozen=True)
 class Share:
-    """One sector or row: what it is called, how much it is (ns or a count)."""
+    """One sector or row: what it is called, how much it is (ns or a count).
+
+    `colour` is its place among the colours; None is its place in the pie.
+    """
 
     name: str
     value: int
     count: int | None = None
+    colour: int | None = None
 
 
 @dataclass(frozen=True)
@@ -183,7 +187,11 @@ def time_by_top_kernels(scope: Scope) -> Figure:
     if not kernels:
         return NO_DEVICE
     whole = sum(kernel["total_ns"] for kernel in kernels)
-    shares = tuple(Share(kernel["name"], kernel["total_ns"], kernel["count"]) for kernel in kernels[:TOP_KERNELS])
+    colours = kernel_colours(kernels)
+    shares = tuple(
+        Share(kernel["name"], kernel["total_ns"], kernel["count"], colours[kernel["name"]])
+        for kernel in kernels[:TOP_KERNELS]
+    )
     return Pie(shares, whole, "ns", "all kernel time, overlap counted twice", _top_note(len(kernels)))
 
 
@@ -193,9 +201,29 @@ def launches_by_top_kernels(scope: Scope) -> Figure:
     if not kernels:
         return NO_DEVICE
     whole = sum(kernel["count"] for kernel in kernels)
-    most = sorted(kernels, key=lambda kernel: (-kernel["count"], kernel["name"]))[:TOP_KERNELS]
-    shares = tuple(Share(kernel["name"], kernel["count"]) for kernel in most)
+    colours = kernel_colours(kernels)
+    shares = tuple(
+        Share(kernel["name"], kernel["count"], colour=colours[kernel["name"]]) for kernel in _most_launched(kernels)
+    )
     return Pie(shares, whole, "count", "all kernel launches", _top_note(len(kernels)))
+
+
+def kernel_colours(kernels: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Places among TOP_KERNELS colours for the kernels of both pies, `kernels` in the report's order.
+
+    A kernel in both has one colour, and within each pie no two have the same. A checksum of the name, as on the
+    timeline, would give several of 15 sectors the same colour.
+    """
+    colours = {kernel["name"]: place for place, kernel in enumerate(kernels[:TOP_KERNELS])}
+    most = [kernel["name"] for kernel in _most_launched(kernels)]
+    taken = {colours[name] for name in most if name in colours}
+    free = (place for place in range(TOP_KERNELS) if place not in taken)
+    colours.update({name: next(free) for name in most if name not in colours})
+    return colours
+
+
+def _most_launched(kernels: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return sorted(kernels, key=lambda kernel: (-kernel["count"], kernel["name"]))[:TOP_KERNELS]
 
 
 def gpu_activity_distribution(scope: Scope) -> Figure:

@@ -135,7 +135,10 @@ class PieChart(QWidget):
         super().__init__()
         self.ring, self.legend = Ring(), Legend()
         values = [share.value for share in pie.shares]
-        colours = [colour(index, share.name) for index, share in enumerate(pie.shares)]
+        colours = [
+            colour(index if share.colour is None else share.colour, share.name)
+            for index, share in enumerate(pie.shares)
+        ]
         rows, tips = [], []
         for share in pie.shares:
             amount = brief_time_text(share.value) if pie.unit == "ns" else f"{share.value:,}"

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from smprof_desktop.dashboard.charts import HistogramChart, LinesChart, Plot, _whole_step
-from smprof_desktop.dashboard.legend import Legend, brief_time_text, share_text
+from smprof_desktop.dashboard.legend import COLOURS, Legend, brief_time_text, share_text
 from smprof_desktop.dashboard.panels import PANELS, Histogram, Line, Lines, Pie, Share
 from smprof_desktop.dashboard.pie import PieChart, Ring
 from smprof_desktop.dashboard.view import Card
@@ -52,6 +52,13 @@ def test_sectors_are_painted_where_the_pointer_finds_them(qtbot: QtBot) -> None:
     image = chart.ring.grab().toImage()
     for x, y, index in ((104 + 57, 104 - 57, 0), (104, 104 + 80, 1), (104 - 57, 104 - 57, 2)):
         assert image.pixelColor(x, y).name() == chart.legend.rows.colours[index].name()
+
+
+def test_a_sector_has_the_colour_it_was_given(qtbot: QtBot) -> None:
+    chart = PieChart(Pie((Share("gemm", 3, colour=4), Share("relu", 1)), 4, "ns", "all of it"))
+    qtbot.addWidget(chart)
+    assert [shown.name() for shown in chart.legend.rows.colours] == [COLOURS[4], COLOURS[1]]
+    assert [shown.name() for shown in chart.ring._colours] == [COLOURS[4], COLOURS[1]]
 
 
 def test_empty_and_single_sectors(qtbot: QtBot) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from smprof_desktop.analysis import utilization
 from smprof_desktop.analysis.executions import Part
 from smprof_desktop.dashboard.panels import (
     PANELS,
+    TOP_KERNELS,
     Figure,
     Histogram,
     Lines,
@@ -24,6 +26,7 @@ from smprof_desktop.dashboard.panels import (
     Scope,
     bin_edges,
     histogram,
+    kernel_colours,
 )
 from smprof_desktop.progress import Cancelled
 from tests.make_profile import make_profile
@@ -141,6 +144,29 @@ def test_only_fifteen_of_many_kernels_are_shown_and_the_whole_is_still_all(tmp_p
     assert isinstance(pie, Pie)
     assert len(pie.shares) == 15 and shares(pie)[0] == ("kernel_19", 20) and pie.whole == sum(range(21))
     assert pie.note == "top 15 of 20 kernels"
+
+
+@given(st.dictionaries(st.integers(0, 99), st.tuples(st.integers(1, 50), st.integers(1, 50)), max_size=60))
+def test_a_kernel_has_one_colour_in_both_pies_and_no_two_of_a_pie_have_the_same(
+    kernels: dict[int, tuple[int, int]],
+) -> None:
+    by_time: list[dict[str, Any]] = [
+        {"name": f"k{number}", "total_ns": total_ns, "count": count} for number, (total_ns, count) in kernels.items()
+    ]
+    by_time.sort(key=lambda kernel: -kernel["total_ns"])
+    by_count = sorted(by_time, key=lambda kernel: (-kernel["count"], kernel["name"]))
+    colours = kernel_colours(by_time)
+    for pie in (by_time[:TOP_KERNELS], by_count[:TOP_KERNELS]):
+        shown = [colours[kernel["name"]] for kernel in pie]
+        assert len(set(shown)) == len(shown) and all(0 <= colour < TOP_KERNELS for colour in shown)
+
+
+def test_both_pies_of_kernels_use_these_colours(tmp_path: Path) -> None:
+    text = "kernel 0/7 0+50 long\nkernel 0/7 60+1 short\nkernel 0/7 62+1 short"
+    time_pie, count_pie = (figure(key, tmp_path / key, text) for key in ("top_kernels_by_time", "top_kernels_by_count"))
+    assert isinstance(time_pie, Pie) and isinstance(count_pie, Pie)
+    assert [(share.name, share.colour) for share in time_pie.shares] == [("long", 0), ("short", 1)]
+    assert [(share.name, share.colour) for share in count_pie.shares] == [("short", 1), ("long", 0)]
 
 
 def test_activities_and_memory_operations(tmp_path: Path) -> None:
