@@ -193,7 +193,10 @@ def _show_asked(
             window.show_error(sentence)
         window.session.select(found)
         if range_ns is not None:  # last: selecting moves the view to the slice
-            window.session.show(profile.begin_ns + range_ns[0], profile.begin_ns + range_ns[1])
+            begin_ns, end_ns = (profile.begin_ns + edge_ns for edge_ns in range_ns)
+            window.session.show(begin_ns, end_ns)
+            if hasattr(window.page, "show_range"):  # a page of figures, which does not follow what the timeline shows
+                window.page.show_range(begin_ns, end_ns)
 
     if select is None:
         show(None)

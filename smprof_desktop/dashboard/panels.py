@@ -57,9 +57,12 @@ class Scope:
             return self._built[0]
 
     def edges_ns(self) -> Int64s | None:
-        """Bins of time for what is drawn over time, in ns of the profile's clock; None where nothing takes any."""
-        begin_ns = self.profile.begin_ns if self.begin_ns is None else self.begin_ns
-        end_ns = self.profile.end_ns if self.end_ns is None else self.end_ns
+        """Bins of time for what is drawn over time, in ns of the profile's clock; None where nothing takes any.
+
+        Of a range that reaches out of the profile only what is inside: the curves should not shrink beside nothing.
+        """
+        begin_ns = max(self.profile.begin_ns, self.profile.begin_ns if self.begin_ns is None else self.begin_ns)
+        end_ns = min(self.profile.end_ns, self.profile.end_ns if self.end_ns is None else self.end_ns)
         return bin_edges(begin_ns, end_ns, UTILIZATION_BINS) if begin_ns < end_ns else None
 
 
@@ -143,18 +146,12 @@ class Panel:
     help: str
 
 
-NO_DEVICE = Missing(
-    "No GPU activity was recorded. Record with EnableCuda set to 1, or with ProfilerActivity.CUDA where the "
-    "trace is PyTorch's."
-)
-
-
 def gpu_active_time(scope: Scope) -> Figure:
     """Active against idle, over the windows of all devices that were used."""
     devices = scope.report()["devices"]
     window_ns = sum(device["window_ns"] for device in devices)
     if not window_ns:
-        return NO_DEVICE
+        return _no_device(scope)
     active_ns = sum(device["active_ns"] for device in devices)
     idle_ns = max(0, window_ns - active_ns)
     basis = "the window of 1 device" if len(devices) == 1 else f"the windows of {len(devices):,} devices"
@@ -165,7 +162,7 @@ def gpu_utilization_over_time(scope: Scope) -> Figure:
     """Per host the mean share of each bin in which its devices were active."""
     edges_ns, devices = scope.edges_ns(), scope.built().over_time
     if edges_ns is None or not devices:
-        return NO_DEVICE
+        return _no_device(scope)
     by_host: dict[str, list[utilization.Binned]] = {}
     for host, binned in devices:
         by_host.setdefault(host, []).append(binned)
@@ -185,7 +182,7 @@ def time_by_top_kernels(scope: Scope) -> Figure:
     """The kernels with the greatest total time; shares are of all kernel time."""
     kernels = scope.report()["kernels"]
     if not kernels:
-        return NO_DEVICE
+        return _no_device(scope)
     whole = sum(kernel["total_ns"] for kernel in kernels)
     colours = kernel_colours(kernels)
     shares = tuple(
@@ -199,7 +196,7 @@ def launches_by_top_kernels(scope: Scope) -> Figure:
     """The kernels that ran most often; shares are of all kernel executions."""
     kernels = scope.report()["kernels"]
     if not kernels:
-        return NO_DEVICE
+        return _no_device(scope)
     whole = sum(kernel["count"] for kernel in kernels)
     colours = kernel_colours(kernels)
     shares = tuple(
@@ -240,7 +237,7 @@ def gpu_activity_distribution(scope: Scope) -> Figure:
     )
     whole = sum(share.value for share in shares)
     if not whole:
-        return NO_DEVICE
+        return _no_device(scope)
     return Pie(shares, whole, "ns", "their sum, overlap counted twice; sync is the host's waiting calls")
 
 
@@ -249,9 +246,11 @@ def memory_operations_distribution(scope: Scope) -> Figure:
     operations = [operation for operation in scope.report()["memory_ops"] if operation["count"]]
     whole = sum(operation["total_ns"] for operation in operations)
     if not whole:
-        return Missing(
+        return _missing(
+            scope,
+            "memory operation",
             "No memory operation was recorded on a GPU: this run copied and set nothing there, or only kernels "
-            "were recorded."
+            "were recorded.",
         )
     shares = (Share(operation["kind"], operation["total_ns"], operation["count"]) for operation in operations)
     return Pie(
@@ -266,9 +265,11 @@ def step_time_distribution(scope: Scope) -> Figure:
     """Durations of the steps."""
     durations_ns = np.array([step["duration_ns"] for step in scope.report()["steps"]], np.int64)
     if not len(durations_ns):
-        return Missing(
+        return _missing(
+            scope,
+            "step",
             "No step was annotated. Annotate each step of the training loop: `with smprof.annotate(f'step_{i}')`, "
-            "or the profiler's step() in PyTorch."
+            "or the profiler's step() in PyTorch.",
         )
     steps = "1 step" if len(durations_ns) == 1 else f"{len(durations_ns):,} steps"
     return histogram(durations_ns, f"{steps}, on the host")
@@ -301,6 +302,22 @@ def bin_edges(begin_ns: int, end_ns: int, bins: int) -> Int64s:
     width_ns = -(-(end_ns - begin_ns) // bins)
     count = -(-(end_ns - begin_ns) // width_ns)
     return np.array([*(begin_ns + width_ns * index for index in range(count)), end_ns], np.int64)
+
+
+def _no_device(scope: Scope) -> Missing:
+    return _missing(
+        scope,
+        "GPU activity",
+        "No GPU activity was recorded. Record with EnableCuda set to 1, or with ProfilerActivity.CUDA where the "
+        "trace is PyTorch's.",
+    )
+
+
+def _missing(scope: Scope, what: str, remedy: str) -> Missing:
+    """Why there is no figure: what was not recorded at all has a remedy, a range without it needs none."""
+    if scope.begin_ns is not None or scope.end_ns is not None:
+        return Missing(f"There is no {what} in this range.")
+    return Missing(remedy)
 
 
 def _top_note(kernels: int) -> str:

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from smprof_desktop.analysis.quantities import time_text
 from smprof_desktop.dashboard.charts import chart
@@ -135,12 +145,19 @@ class DashboardView(QScrollArea):
         self.cards = [Card(panel) for panel in panels]
         self._nothing = _plain("No profile is loaded.", "muted")
         self._scope = _plain("", "muted")
+        self._whole = QPushButton("Whole profile")
+        self._whole.setToolTip(tooltip("Work the figures out for the whole profile again"))
+        self._whole.clicked.connect(self.show_whole)
+        self._range: tuple[int, int] | None = None
         body = QWidget()
         outer = QVBoxLayout(body)
         outer.setContentsMargins(12, 8, 12, 12)
         outer.setSpacing(8)
         outer.addWidget(self._nothing)
-        outer.addWidget(self._scope)
+        head = QHBoxLayout()
+        head.addWidget(self._scope, 1)
+        head.addWidget(self._whole)
+        outer.addLayout(head)
         self._grid = QGridLayout()
         self._grid.setSpacing(10)
         for column in range(SIXTHS):
@@ -150,7 +167,7 @@ class DashboardView(QScrollArea):
         self.setWidget(body)
         self._abreast = 0
         self._lay_out()
-        session.profile_changed.connect(self.refresh)
+        session.profile_changed.connect(self.show_whole)
         self.refresh()
 
     @property
@@ -158,23 +175,34 @@ class DashboardView(QScrollArea):
         """Whether no card is waiting any more."""
         return self._session.profile is None or all(card.state != "waiting" for card in self.cards)
 
+    def show_range(self, begin_ns: int, end_ns: int) -> None:
+        """Work every figure out for [begin_ns, end_ns), in ns of the profile's clock, until another profile is open."""
+        self._range = begin_ns, end_ns
+        self.refresh()
+
+    def show_whole(self) -> None:
+        """Work every figure out for the whole profile."""
+        self._range = None
+        self.refresh()
+
     def refresh(self) -> None:
-        """Work every figure out again for the profile that is open."""
+        """Work every figure out again for what is shown of the profile that is open."""
         profile = self._session.profile
         self._nothing.setVisible(profile is None)
         self._scope.setVisible(profile is not None)
+        self._whole.setVisible(profile is not None and self._range is not None)
         for card in self.cards:
             card.setVisible(profile is not None)
             card.wait()
         if profile is None:
             self._tasks.cancel_kind(FIGURES)
             return
-        self._scope.setText("For the whole profile.")
+        self._scope.setText(_scope_text(profile, self._range))
         found: dict[str, Figure | _Failure] = {}
         show = partial(self._show, found)
         self._tasks.start(
             FIGURES,
-            partial(_work_out, [card.panel for card in self.cards], profile, found),
+            partial(_work_out, [card.panel for card in self.cards], profile, self._range, found),
             show,
             self._fail,
             partial(self._fail, "This was cancelled."),
@@ -236,12 +264,14 @@ def _span(width: int, abreast: int) -> int:
 def _work_out(
     panels: Sequence[Panel],
     profile: Profile,
+    range_ns: tuple[int, int] | None,
     found: dict[str, Figure | _Failure],
     progress: Progress,
     cancelled: CancelCheck,
 ) -> None:
     """Put each panel's figure into `found` and tell; one that fails leaves the others alone. On a task's thread."""
-    scope = Scope(profile, cancelled=cancelled)
+    begin_ns, end_ns = range_ns or (None, None)
+    scope = Scope(profile, begin_ns, end_ns, cancelled=cancelled)
     for number, panel in enumerate(panels):
         if cancelled():
             raise Cancelled
@@ -252,6 +282,14 @@ def _work_out(
                 raise Cancelled from None
             found[panel.key] = _Failure(sentence_of(error))
         progress((number + 1) / len(panels), panel.title)
+
+
+def _scope_text(profile: Profile, range_ns: tuple[int, int] | None) -> str:
+    """What the figures are for."""
+    if range_ns is None:
+        return "For the whole profile."
+    begin, end = (time_text(edge_ns - profile.begin_ns) for edge_ns in range_ns)
+    return f"For {begin} to {end} of the profile."
 
 
 def _plain(text: str, name: str) -> QLabel:

@@ -69,6 +69,51 @@ def test_what_was_not_recorded_is_said_in_its_place(qtbot: QtBot, tasks: Tasks, 
     assert steps.state == "missing" and steps.chart is None and "annotated" in steps.text
 
 
+def test_a_range_is_what_the_figures_are_for_until_another_profile_is_open(
+    qtbot: QtBot, tasks: Tasks, tmp_path: Path
+) -> None:
+    session = Session()
+    view = view_of(qtbot, tasks, session)
+    text = "process 0 window=1000:5000\nkernel 0/7 1000+600 gemm\nkernel 0/7 2200+100 gemm\nkernel 0/7 4000+1000 relu"
+    session.open(make_profile(tmp_path / "profile", text))
+    qtbot.waitUntil(lambda: view.is_final)
+
+    def active() -> list[tuple[str, str]]:
+        chart = view.cards[0].chart
+        assert isinstance(chart, PieChart)
+        return [(row[0], row[1]) for row in chart.legend.rows.rows]
+
+    assert active() == [("Active", "1.700 µs"), ("Idle", "2.300 µs")]
+    assert view._scope.text() == "For the whole profile." and not view._whole.isVisible()
+    view.show_range(2_200, 4_400)
+    qtbot.waitUntil(lambda: view.is_final)
+    assert active() == [("Active", "500 ns"), ("Idle", "1.700 µs")]
+    assert view._scope.text() == "For 1.200 µs to 3.400 µs of the profile."
+    steps = next(card for card in view.cards if card.panel.key == "step_times")
+    assert steps.text == "There is no step in this range."
+    view._whole.click()
+    qtbot.waitUntil(lambda: view.is_final)
+    assert active()[0][1] == "1.700 µs" and view._scope.text() == "For the whole profile."
+    assert "annotated" in steps.text
+    view.show_range(2_200, 4_400)
+    session.open(make_profile(tmp_path / "next", text))
+    qtbot.waitUntil(lambda: view.is_final)
+    assert active()[0][1] == "1.700 µs" and view._scope.text() == "For the whole profile."
+
+
+@pytest.mark.parametrize(("begin_ns", "end_ns"), [(-(10**18), 10**18), (500, 700), (-50, -10)])
+def test_a_range_that_reaches_out_of_the_profile(
+    qtbot: QtBot, tasks: Tasks, tmp_path: Path, begin_ns: int, end_ns: int
+) -> None:
+    session = Session()
+    view = view_of(qtbot, tasks, session)
+    session.open(make_profile(tmp_path / "profile", "kernel 0/7 0+60 gemm"))
+    view.show_range(begin_ns, end_ns)
+    qtbot.waitUntil(lambda: view.is_final)
+    assert "failed" not in [card.state for card in view.cards]
+    assert view.cards[2].state == ("shown" if begin_ns < 0 < end_ns else "missing")
+
+
 def test_a_failure_stays_in_its_card(qtbot: QtBot, tasks: Tasks, tmp_path: Path) -> None:
     def broken(scope: Scope) -> Pie:
         raise ZeroDivisionError("of all things")

@@ -58,6 +58,13 @@ def test_a_range_and_a_selection_change_the_timeline(
     assert len(set(pictures)) == 3
 
 
+def test_a_range_changes_the_dashboard(qtbot: QtBot, qapp: QApplication, folder: Path, tmp_path: Path) -> None:
+    asked: list[tuple[int, int] | None] = [None, (0, 60), (25, 45), (45, 50)]
+    for index, range_ns in enumerate(asked):
+        app.snapshot([str(folder)], "dashboard", tmp_path / str(index), (900, 600), range_ns)
+    assert len({(tmp_path / str(index)).read_bytes() for index in range(len(asked))}) == len(asked)
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
