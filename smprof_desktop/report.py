@@ -84,6 +84,11 @@ def work_out(
             "annotations."
         )
     document = _document(profile, found, begin_ns, end_ns)
+    document["asked"] = {
+        "begin_ns": None if begin_ns is None else begin_ns - profile.begin_ns,
+        "end_ns": None if end_ns is None else end_ns - profile.begin_ns,
+        "step": None if step is None else names.readable(step),
+    }
     devices = [device for figures in found for device in figures.devices]
     over_time = [(device.host, device.binned) for device in devices if device.binned is not None]
     progress(1.0, "done")

@@ -19,7 +19,7 @@ p { margin: 0; opacity: .75; }
 
 
 def html(report: dict[str, Any]) -> str:
-    """The whole report as an HTML document, every row of every table."""
+    """The report as an HTML document, every row of every table; steps by name, as in the text."""
     title = escape(report["profile"]["name"] or "Profile")
     facts = "".join(
         f'<tr><th class="name">{escape(label)}</th><td class="name">{escape(value)}</td></tr>'

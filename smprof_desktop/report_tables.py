@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from smprof_desktop.analysis.quantities import time_text
+from smprof_desktop.analysis.statistics import divide
 
 Cell = Callable[[dict[str, Any]], str]
 
@@ -29,7 +30,11 @@ class TableOfFigures:
 
 def tables(report: dict[str, Any], most_rows: int | None = None) -> list[TableOfFigures]:
     """The tables of a report that have rows, each with `most_rows` rows at most."""
-    found = [_devices(report), *(_table(report, *definition) for definition in _DEFINITIONS)]
+    found = [_devices(report)]
+    for definition in _DEFINITIONS:
+        if definition[0] == "annotations":
+            found.append(_steps(report))
+        found.append(_table(report, *definition))
     return [_cut(table, most_rows) for table in found if table.rows]
 
 
@@ -41,7 +46,7 @@ def headline(report: dict[str, Any]) -> list[tuple[str, str]]:
         ("Profile", profile["name"] or "(unnamed)"),
         ("Span", time_text(profile["span_ns"])),
         ("Hosts", ", ".join(profile["hosts"]) or "none"),
-        ("Slices", slices or "none: nothing was recorded in this range"),
+        ("Slices", slices or _why_no_slices(report)),
     ]
     if profile["counters"]:
         rows.append(("Counter samples", f"{profile['counters']:,}"))
@@ -61,6 +66,16 @@ def headline(report: dict[str, Any]) -> list[tuple[str, str]]:
         parts += [f"{latency[key]:,} {label}" for key, label in _LINKS if latency[key]]
         rows.append(("Kernels", ", ".join(parts)))
     return rows
+
+
+def _why_no_slices(report: dict[str, Any]) -> str:
+    if _is_of_a_range(report):
+        return "none: nothing was recorded in this range"
+    return "none" if report["profile"]["counters"] else "none: this profile holds no events"
+
+
+def _is_of_a_range(report: dict[str, Any]) -> bool:
+    return any(report["asked"][edge] is not None for edge in ("begin_ns", "end_ns"))
 
 
 _ACTIVITIES = (("kernel", "kernels"), ("memcpy", "copies"), ("memset", "sets"), ("sync", "synchronisation"))
@@ -93,6 +108,33 @@ def _devices(report: dict[str, Any]) -> TableOfFigures:
         tuple(rows),
         wide=3,
     )
+
+
+def _steps(report: dict[str, Any]) -> TableOfFigures:
+    """A row for each name of steps, by first start: in a job of many processes each step has as many slices."""
+    by_name: dict[str, list[dict[str, Any]]] = {}
+    for step in report["steps"]:
+        by_name.setdefault(step["name"], []).append(step)
+    rows = []
+    for name, steps in by_name.items():
+        durations_ns = [step["duration_ns"] for step in steps]
+        rows.append(
+            (
+                name,
+                f"{len(steps):,}",
+                f"{len({step['process'] for step in steps}):,}",
+                time_text(min(durations_ns)),
+                time_text(divide(sum(durations_ns), len(steps))),
+                time_text(max(durations_ns)),
+                str(max(steps, key=lambda step: step["duration_ns"])["process"]),
+            )
+        )
+    note = "Slowest is the process of the greatest duration."
+    if report["asked"]["step"] is not None:
+        whole = "range" if _is_of_a_range(report) else "profile"
+        note = f"Only what --step asks for; the other tables are for the whole {whole}. {note}"
+    heads = ("Name", "Count", "Processes", "Min", "Mean", "Max", "Slowest")
+    return TableOfFigures("Steps", note, heads, tuple(rows), wide=0)
 
 
 def _name(row: dict[str, Any]) -> str:
@@ -131,17 +173,6 @@ _DEFINITIONS: tuple[tuple[str, str, str, tuple[tuple[str, Cell], ...]], ...] = (
     ("memory_ops", "Memory operations", "", (("Kind", _kind), _COUNT, _TOTAL, ("Bytes", _count("bytes")))),
     ("syncs", "Synchronisation calls", "Host time in API calls that wait.", (("Name", _name), _COUNT, _TOTAL)),
     ("sync_records", "Synchronisation records", "Never added to the calls.", (("Name", _name), _COUNT, _TOTAL)),
-    (
-        "steps",
-        "Steps",
-        "",
-        (
-            ("Name", _name),
-            ("Process", lambda row: str(row["process"])),
-            ("Start", _time("start_ns")),
-            ("Duration", _time("duration_ns")),
-        ),
-    ),
     (
         "annotations",
         "Annotations",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from smprof.profile.writer import ProfileWriter
 from smprof_desktop import report, report_figures
 from smprof_desktop.progress import Cancelled
 from smprof_desktop.report_html import html
+from smprof_desktop.report_tables import headline
 from tests.make_profile import make_profile, write_profile
 
 # One training step: forward on thread 1, backward on thread 2 (its operator carries the forward's sequence number).
@@ -79,9 +81,9 @@ Synchronisation records – Never added to the calls.
 Name         Count   Total
 Stream Sync      1  290 ns
 
-Steps
-Name    Process  Start  Duration
-step_7        0   0 ns    800 ns
+Steps – Slowest is the process of the greatest duration.
+Name    Count  Processes     Min    Mean     Max  Slowest
+step_7      1          1  800 ns  800 ns  800 ns        0
 
 Annotations – Total, mean and median are host time; on the GPU counts what was launched inside.
 Name     Count   Total    Mean  Median  GPU busy  GPU span
@@ -252,8 +254,40 @@ def test_an_empty_profile(tmp_path: Path) -> None:
         keep_invariants(figures)
         assert figures["kernels"] == figures["steps"] == figures["losses"] == []
         assert figures["latency"]["kernels"]["median_ns"] is None
-        assert "nothing was recorded" in report.text(figures)
+        assert ("Slices", "none: this profile holds no events") in headline(figures)
     assert [(device["window_ns"], device["active_ns"]) for device in figures["devices"]] == [(100, 0)]
+
+
+def test_nothing_in_a_range_is_not_nothing_at_all(step: Profile, tmp_path: Path) -> None:
+    assert "nothing was recorded in this range" in report.text(report.build(step, 5_000, 6_000))
+    only_samples = make_profile(tmp_path / "p", "counter 10 power 55.5 device=0")
+    assert ("Slices", "none") in headline(report.build(only_samples))
+
+
+def test_steps_of_many_processes_are_a_row_per_name(tmp_path: Path) -> None:
+    slices = "\n".join(
+        f"process {rank}\nannotation 1 0+{100 + rank} step_0\nannotation 1 200+{10 if rank else 17} step_1"
+        for rank in range(16)
+    )
+    profile = make_profile(tmp_path / "p", slices)
+    figures = report.build(profile)
+    assert len(figures["steps"]) == 32, "the JSON has them all"
+    expected = """\
+Steps – Slowest is the process of the greatest duration.
+Name    Count  Processes     Min    Mean     Max  Slowest
+step_0     16         16  100 ns  108 ns  115 ns       15
+step_1     16         16   10 ns   10 ns   17 ns        0
+"""
+    assert expected in report.text(figures)
+    cells = ["step_0", "16", "16", "100 ns", "108 ns", "115 ns", "15"]
+    assert cells == re.findall(r"<td[^>]*>([^<]*)</td>", html(figures).split("<h2>Steps</h2>")[1])[:7]
+    note = "Steps – Only what --step asks for; the other tables are for the whole profile."
+    one = report.build(profile, step="step_0")
+    assert one["asked"] == {"begin_ns": None, "end_ns": None, "step": "step_0"}
+    assert note in report.text(one) and note.replace("Steps – ", "") in html(one)
+    in_range = report.build(profile, 0, 150, "step_0")
+    assert in_range["asked"] == {"begin_ns": None, "end_ns": 150, "step": "step_0"}
+    assert "are for the whole range." in report.text(in_range)
 
 
 def test_no_steps(tmp_path: Path) -> None:

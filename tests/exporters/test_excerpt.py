@@ -57,6 +57,7 @@ loss gap_value 2 "elsewhere"
 def figures(profile: Profile, begin_ns: int | None = None, end_ns: int | None = None) -> dict[str, Any]:
     """The report of a range, with the starts of steps in the profile's clock and without what says how long it is."""
     document = report.build(profile, begin_ns, end_ns)
+    del document["asked"]
     document["profile"] = {
         key: value for key, value in document["profile"].items() if key not in ("begin_ns", "span_ns")
     }
