@@ -86,6 +86,8 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         parser = _Parser(prog=f"{PROGRAM} {name}", description=_COMMANDS[name][0], allow_abbrev=False)
         _COMMANDS[name][1](parser)
         return parser.parse_args(arguments[1:])
+    if arguments:
+        _refuse_mistyped(arguments[0])
     commands = "\n".join(f"  {name:<12}{description}" for name, (description, _) in _COMMANDS.items())
     parser = _Parser(
         prog=PROGRAM,
@@ -101,6 +103,17 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     parser.set_defaults(run=_open_window)
     return parser.parse_args(arguments)
+
+
+def _refuse_mistyped(word: str) -> None:
+    """Refuse a first word that looks like a command and like no path: it would be taken for a target otherwise."""
+    if word.startswith("-") or any(mark in word for mark in (os.sep, "/", ".")) or os.path.exists(word):
+        return
+    from difflib import get_close_matches
+
+    meant = get_close_matches(word.lower(), _COMMANDS, n=1)
+    if meant:
+        raise ProfileError(f"{word} does not exist; did you mean {meant[0]}?")
 
 
 def _import_arguments(parser: argparse.ArgumentParser) -> None:

@@ -78,6 +78,18 @@ def test_a_bad_argument_is_one_sentence(
     assert complaint in refusal(capsys, *arguments)
 
 
+def test_a_mistyped_command_is_not_taken_for_a_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert refusal(capsys, "reprot", "x") == "reprot does not exist; did you mean report?"
+    assert refusal(capsys, "Snapshots", "x", "-o", "y") == "Snapshots does not exist; did you mean snapshot?"
+    for path in ("./reprot", "import.json", "trace"):
+        assert refusal(capsys, path) == f"{path} does not exist; check the path."
+    (tmp_path / "reprot").mkdir()
+    assert refusal(capsys, "reprot").startswith("reprot holds neither a profile nor a trace")
+
+
 def test_a_path_cannot_write_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert "\x1b" not in refusal(capsys, "report", "no\x1b[31msuch\nfile")
 
