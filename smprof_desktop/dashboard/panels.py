@@ -314,9 +314,12 @@ def _no_device(scope: Scope) -> Missing:
 
 
 def _missing(scope: Scope, what: str, remedy: str) -> Missing:
-    """Why there is no figure: what was not recorded at all has a remedy, a range without it needs none."""
+    """Why there is no figure: what was not recorded has a remedy; a range without it, or nothing at all, needs none."""
     if scope.begin_ns is not None or scope.end_ns is not None:
         return Missing(f"There is no {what} in this range.")
+    profile = scope.report()["profile"]
+    if not any(profile["slices"].values()) and not profile["counters"]:
+        return Missing("This profile holds no events.")
     return Missing(remedy)
 
 

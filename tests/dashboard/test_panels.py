@@ -22,6 +22,7 @@ from smprof_desktop.dashboard.panels import (
     Histogram,
     Lines,
     Missing,
+    Panel,
     Pie,
     Scope,
     bin_edges,
@@ -183,10 +184,17 @@ def test_steps(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel.key)
-@pytest.mark.parametrize("text", ["process 0", "thread 1 main\nop 1 0+10 aten::mm"], ids=["empty", "only the host"])
-def test_what_was_not_recorded_is_said_with_the_remedy(tmp_path: Path, panel: object, text: str) -> None:
-    missing = figure(panel.key, tmp_path, text)  # type: ignore[attr-defined]
+@pytest.mark.parametrize(
+    "text", ["counter 5 power 3", "thread 1 main\nop 1 0+10 aten::mm"], ids=["only samples", "only the host"]
+)
+def test_what_was_not_recorded_is_said_with_the_remedy(tmp_path: Path, panel: Panel, text: str) -> None:
+    missing = figure(panel.key, tmp_path, text)
     assert isinstance(missing, Missing) and missing.reason.endswith(".") and missing.reason.startswith("No ")
+
+
+@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel.key)
+def test_where_there_is_nothing_at_all_no_advice_is_given(tmp_path: Path, panel: Panel) -> None:
+    assert figure(panel.key, tmp_path, "process 0") == Missing("This profile holds no events.")
 
 
 def test_only_the_host_and_a_device_that_was_used(tmp_path: Path) -> None:
