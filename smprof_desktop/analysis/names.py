@@ -43,6 +43,11 @@ def shown(exact: Iterable[str]) -> dict[str, str]:
     }
 
 
+def ways_to_show(exact: str) -> tuple[str, ...]:
+    """All that `shown` may show of an exact name, whatever stands beside it."""
+    return (exact,) if _is_text(exact) else (_stand_in(exact), readable(exact))
+
+
 def readable(text: str) -> str:
     """`text` with each lone surrogate written out: as the byte that it stands for (`\\xff`), else by its number."""
     if _is_text(text):
