@@ -17,6 +17,7 @@ from PySide6.QtGui import (
     QAction,
     QColor,
     QGuiApplication,
+    QKeyEvent,
     QKeySequence,
     QPixmap,
 )
@@ -106,9 +107,11 @@ class Legend(QTableView):
 
     Signals:
         pointed(int): the pointer is on that row; -1 when it has left.
+        opened(int): that row was double-clicked, or chosen and Enter pressed.
     """
 
     pointed = Signal(int)
+    opened = Signal(int)
 
     def __init__(self) -> None:
         super().__init__()
@@ -135,6 +138,8 @@ class Legend(QTableView):
         copy.triggered.connect(self.copy)
         self.addAction(copy)
         self.entered.connect(lambda index: self.pointed.emit(index.row()))
+        # Not `activated`: where the desktop opens files with one click, that would come with each choice of a row.
+        self.doubleClicked.connect(lambda index: self.opened.emit(index.row()))
         self.rows.modelReset.connect(self._fit)
         self._fit()
 
@@ -157,6 +162,14 @@ class Legend(QTableView):
             header.setSectionResizeMode(
                 column, QHeaderView.ResizeMode.Stretch if is_name else QHeaderView.ResizeMode.ResizeToContents
             )
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Open the chosen row with Enter."""
+        chosen = {index.row() for index in self.selectedIndexes()}
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and len(chosen) == 1:
+            self.opened.emit(chosen.pop())
+            return
+        super().keyPressEvent(event)
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)

@@ -92,6 +92,7 @@ class Pie:
     denominator.
 
     The sectors fill the circle; where they are not all of the whole (the top 15), `note` says how much they are.
+    `of_kernels`: each share is a kernel's, which was executed somewhere.
     """
 
     shares: tuple[Share, ...]
@@ -99,6 +100,7 @@ class Pie:
     unit: str
     basis: str
     note: str = ""
+    of_kernels: bool = False
 
 
 @dataclass(frozen=True)
@@ -189,7 +191,7 @@ def time_by_top_kernels(scope: Scope) -> Figure:
         Share(kernel["name"], kernel["total_ns"], kernel["count"], colours[kernel["name"]])
         for kernel in kernels[:TOP_KERNELS]
     )
-    return Pie(shares, whole, "ns", "all kernel time, overlap counted twice", _top_note(len(kernels)))
+    return Pie(shares, whole, "ns", "all kernel time, overlap counted twice", _top_note(len(kernels)), True)
 
 
 def launches_by_top_kernels(scope: Scope) -> Figure:
@@ -202,7 +204,7 @@ def launches_by_top_kernels(scope: Scope) -> Figure:
     shares = tuple(
         Share(kernel["name"], kernel["count"], colour=colours[kernel["name"]]) for kernel in _most_launched(kernels)
     )
-    return Pie(shares, whole, "count", "all kernel launches", _top_note(len(kernels)))
+    return Pie(shares, whole, "count", "all kernel launches", _top_note(len(kernels)), True)
 
 
 def kernel_colours(kernels: Sequence[Mapping[str, Any]]) -> dict[str, int]:

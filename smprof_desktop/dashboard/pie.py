@@ -32,6 +32,7 @@ from smprof_desktop.dashboard.legend import Legend, brief_time_text, colour, sha
 from smprof_desktop.dashboard.panels import Pie
 from smprof_desktop.plain_text import tooltip
 
+_LEADS = "Double-click or Enter: its longest execution in the timeline"
 _SHORT_LEGEND, _SMALL_RING_PX, _LARGE_RING_PX = 6, 125, 200
 """Rows up to which a legend leaves the ring small: what is left of the width belongs to the names."""
 
@@ -129,7 +130,13 @@ class Ring(QWidget):
 
 
 class PieChart(QWidget):
-    """A ring beside its legend."""
+    """A ring beside its legend.
+
+    Signals:
+        kernel_opened(str): the row of that kernel was opened; only where the shares are kernels.
+    """
+
+    kernel_opened = Signal(str)
 
     def __init__(self, pie: Pie) -> None:
         super().__init__()
@@ -146,10 +153,13 @@ class PieChart(QWidget):
             rows.append([share.name, amount, percent])
             exact = exact_time_text(share.value) if pie.unit == "ns" else f"{share.value:,} launches"
             ran = f", {share.count:,} times" if share.count is not None else ""
-            tips.append(f"{share.name}\n{exact}{ran}\n{percent} of {pie.basis}")
+            leads = f"\n{_LEADS}" if pie.of_kernels else ""
+            tips.append(f"{share.name}\n{exact}{ran}\n{percent} of {pie.basis}{leads}")
         self.legend.rows.fill(rows, tips, colours)
         self.ring.show_values(values, colours, tips, _centre_text(pie))
         self.legend.pointed.connect(self.ring.choose)
+        if pie.of_kernels:
+            self.legend.opened.connect(lambda row: self.kernel_opened.emit(pie.shares[row].name))
         self.ring.pointed.connect(
             lambda index: self.legend.selectRow(index) if index >= 0 else self.legend.clearSelection()
         )

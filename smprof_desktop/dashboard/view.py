@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 from smprof_desktop.analysis.quantities import time_text
 from smprof_desktop.dashboard.charts import chart
 from smprof_desktop.dashboard.panels import PANELS, Figure, Histogram, Lines, Missing, Panel, Pie, Scope
+from smprof_desktop.dashboard.pie import PieChart
 from smprof_desktop.plain_text import tooltip
 from smprof_desktop.progress import CancelCheck, Cancelled, Progress
 from smprof_desktop.session import Session
@@ -52,7 +53,13 @@ class _Failure:
 
 
 class Card(QFrame):
-    """One panel: title, help, and its chart or why there is none. `state` says which."""
+    """One panel: title, help, and its chart or why there is none. `state` says which.
+
+    Signals:
+        kernel_opened(str): whoever looks wants to see that kernel.
+    """
+
+    kernel_opened = Signal(str)
 
     def __init__(self, panel: Panel) -> None:
         super().__init__()
@@ -108,6 +115,8 @@ class Card(QFrame):
         self.state = "shown"
         self._note.hide()
         self._chart = chart(figure)
+        if isinstance(self._chart, PieChart):
+            self._chart.kernel_opened.connect(self.kernel_opened)
         self._body.insertWidget(2, self._chart, 1)
         self._basis.setText(_basis_text(figure))
         self._basis.show()
@@ -133,7 +142,13 @@ class Card(QFrame):
 
 
 class DashboardView(QScrollArea):
-    """The cards, laid out by width. Figures are worked out beside the window; those of an older profile are dropped."""
+    """The cards, laid out by width. Figures are worked out beside the window; those of an older profile are dropped.
+
+    Signals:
+        kernel_opened(str): whoever looks wants to see that kernel, in `range_ns`.
+    """
+
+    kernel_opened = Signal(str)
 
     def __init__(self, session: Session, tasks: Tasks, panels: Sequence[Panel] = PANELS) -> None:
         super().__init__()
@@ -143,6 +158,8 @@ class DashboardView(QScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.cards = [Card(panel) for panel in panels]
+        for card in self.cards:
+            card.kernel_opened.connect(self.kernel_opened)
         self._nothing = _plain("No profile is loaded.", "muted")
         self._scope = _plain("", "muted")
         self._whole = QPushButton("Whole profile")
@@ -174,6 +191,11 @@ class DashboardView(QScrollArea):
     def is_final(self) -> bool:
         """Whether no card is waiting any more."""
         return self._session.profile is None or all(card.state != "waiting" for card in self.cards)
+
+    @property
+    def range_ns(self) -> tuple[int, int] | None:
+        """The range that the figures are for, in ns of the profile's clock; None for the whole profile."""
+        return self._range
 
     def show_range(self, begin_ns: int, end_ns: int) -> None:
         """Work every figure out for [begin_ns, end_ns), in ns of the profile's clock, until another profile is open."""

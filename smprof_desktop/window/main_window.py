@@ -45,6 +45,8 @@ OpenTargets = Callable[[Sequence[str], Progress, CancelCheck], "Profile"]
 TITLE = "SMProf Desktop"
 LOADING, FINDING = "load", "find"
 FAULT_MS = 20_000
+AROUND = 1.0
+"""How much of a slice's length is shown on either side of it where a page leads to it."""
 ICON_PX = 18
 _KEY = Qt.ItemDataRole.UserRole
 _TO_COME = {"advice": "Advice is to come: what to change, with its evidence and a jump into the timeline."}
@@ -164,23 +166,27 @@ class MainWindow(QMainWindow):
 
     def look_for(self, text: str, done: Callable[[SliceRef | None], None]) -> None:
         """Look beside the window for the first slice of that name; `done` is given it, or None."""
+        if self.session.profile is not None:
+            self._look(self.session.profile, partial(_find, self.session.profile, text), done, self.show_error)
+
+    def show_longest(self, kernel: str, range_ns: tuple[int, int] | None = None) -> None:
+        """Show the longest execution of that kernel, in the range or at all, on the Timeline, selected and framed."""
         profile = self.session.profile
         if profile is None:
             return
 
-        def ended(answer: Callable[[], None]) -> None:
-            self._is_finding = False
-            answer()
+        def show(found: tuple[SliceRef, int, int] | None) -> None:
+            if found is None or self.session.profile is not profile:
+                return
+            ref, begin_ns, end_ns = found
+            aside_ns = max(1, round((end_ns - begin_ns) * AROUND))
+            self.show_page("timeline")
+            self.session.show(begin_ns - aside_ns, end_ns + aside_ns)
+            self.session.select(None)  # what is selected already would not be brought into sight again
+            self.session.select(ref)
+            self._focus_page()
 
-        self._is_finding = True
-        self.tasks.start(
-            FINDING,
-            partial(_find, profile, text),
-            lambda found: ended(partial(done, found)),
-            lambda sentence: ended(partial(self.show_error, sentence)),
-            lambda: ended(lambda: None),
-            reads=profile,
-        )
+        self._look(profile, partial(_find_longest, profile, kernel, range_ns), show, self.show_fault)
 
     def choose_files(self) -> None:
         """Ask for trace files and load them."""
@@ -293,7 +299,9 @@ class MainWindow(QMainWindow):
         if key == "dashboard":
             from smprof_desktop.dashboard.view import DashboardView  # pyqtgraph takes a third of a second to import
 
-            return DashboardView(self.session, self.tasks)
+            dashboard = DashboardView(self.session, self.tasks)
+            dashboard.kernel_opened.connect(lambda name: self.show_longest(name, dashboard.range_ns))
+            return dashboard
         if key == "timeline":
             from smprof_desktop.window.timeline_page import TimelinePage
 
@@ -318,6 +326,29 @@ class MainWindow(QMainWindow):
         layout.addWidget(label(_TO_COME[key], "muted", wraps=True))
         layout.addStretch()
         return page
+
+    def _look(
+        self,
+        profile: Profile,
+        work: Callable[[Progress, CancelCheck], Any],
+        done: Callable[[Any], None],
+        failed: Callable[[str], None],
+    ) -> None:
+        """Look for something in the profile beside the window; whatever was looked for before is given up."""
+
+        def ended(answer: Callable[[], None]) -> None:
+            self._is_finding = False
+            answer()
+
+        self._is_finding = True
+        self.tasks.start(
+            FINDING,
+            work,
+            lambda found: ended(partial(done, found)),
+            lambda sentence: ended(partial(failed, sentence)),
+            lambda: ended(lambda: None),
+            reads=profile,
+        )
 
     def _loaded(self, targets: tuple[str, ...], done: Callable[[], None] | None, profile: Profile) -> None:
         self._loading = None
@@ -461,6 +492,15 @@ def _find(profile: Profile, text: str, _progress: Progress, _cancelled: CancelCh
     from smprof_desktop.analysis.slices import find
 
     return find(profile, text)
+
+
+def _find_longest(
+    profile: Profile, kernel: str, range_ns: tuple[int, int] | None, _progress: Progress, cancelled: CancelCheck
+) -> tuple[SliceRef, int, int] | None:
+    from smprof_desktop.analysis import longest
+
+    begin_ns, end_ns = range_ns or (None, None)
+    return longest.execution(profile, kernel, begin_ns, end_ns, cancelled)
 
 
 def _close(profile: Profile) -> None:

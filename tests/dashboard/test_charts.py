@@ -103,6 +103,31 @@ def test_the_legend_follows_the_ring_and_back(qtbot: QtBot) -> None:
     assert not chart.legend.selectedIndexes()
 
 
+@pytest.mark.parametrize("of_kernels", [True, False])
+def test_a_row_of_a_kernel_is_opened_by_double_click_and_enter(qtbot: QtBot, of_kernels: bool) -> None:
+    chart = PieChart(Pie((Share("gemm<1>", 3), Share("relu", 1)), 4, "ns", "all of it", of_kernels=of_kernels))
+    qtbot.addWidget(chart)
+    chart.resize(420, 240)
+    chart.show()
+    opened: list[str] = []
+    chart.kernel_opened.connect(opened.append)
+    legend = chart.legend
+    place = legend.visualRect(legend.rows.index(1, 0)).center()
+    qtbot.mouseClick(legend.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    assert opened == []
+    qtbot.mouseDClick(legend.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    assert opened == (["relu"] if of_kernels else [])
+    legend.selectRow(0)
+    qtbot.keyClick(legend, Qt.Key.Key_Return)
+    qtbot.keyClick(legend, Qt.Key.Key_Enter, Qt.KeyboardModifier.KeypadModifier)
+    assert opened[1:] == (["gemm<1>"] * 2 if of_kernels else [])
+    legend.clearSelection()
+    qtbot.keyClick(legend, Qt.Key.Key_Return)
+    assert len(opened) == (3 if of_kernels else 0)
+    tip = legend.rows.data(legend.rows.index(0, 0), Qt.ItemDataRole.ToolTipRole)
+    assert ("longest execution" in tip) is of_kernels
+
+
 def test_values_under_the_pointer_and_means_without_it(qtbot: QtBot) -> None:
     edges_ns = np.array([0, 10, 20, 25], np.int64) * 10**9
     figure = Lines(edges_ns, (Line("<i>algo-1</i>", np.array([50.0, np.nan, 100.0]), 62.5),), "mean over 1 device")

@@ -25,11 +25,16 @@ from smprof.profile.guard import Guard
 from smprof.profile.manifest import ProfileError
 from smprof.profile.reader import Profile
 from smprof_desktop import cli
+from smprof_desktop.dashboard.legend import Legend
+from smprof_desktop.dashboard.view import DashboardView
 from smprof_desktop.progress import CancelCheck, Progress
 from smprof_desktop.settings import Settings
+from smprof_desktop.slice_ref import SliceRef
+from smprof_desktop.timeline.widget import TimelineWidget
 from smprof_desktop.window.commands import COMMANDS, PAGES
 from smprof_desktop.window.fields import CopyTable
 from smprof_desktop.window.main_window import MainWindow
+from tests.make_profile import write_profile
 from tests.window.conftest import Loader
 
 Widget = TypeVar("Widget", bound=QWidget)
@@ -409,3 +414,37 @@ def test_back_and_forward_by_key(window: MainWindow, qtbot: QtBot, load: Callabl
     assert (window.session.begin_ns, window.session.end_ns) == (0, 60)
     press(qtbot, window, "Alt+Right")
     assert (window.session.begin_ns, window.session.end_ns) == (10, 20)
+
+
+def test_a_kernel_of_the_dashboard_leads_to_its_longest_execution(
+    window: MainWindow, qtbot: QtBot, tmp_path: Path
+) -> None:
+    text = (
+        "process 0\nkernel 0/7 100+30 gemm\nkernel 0/7 1000+40 gemm\nkernel 0/7 2000+10 relu\n"
+        "process 1\nkernel 0/7 500+20 gemm\nkernel 0/7 700+15 relu"
+    )
+    window.load([str(write_profile(tmp_path / "kernels", text))])
+    qtbot.waitUntil(lambda: window.is_final and window.session.profile is not None)
+    dashboard = window.page
+    assert isinstance(dashboard, DashboardView)
+
+    def opened(key: str, name: str) -> tuple[SliceRef | None, int, int]:
+        window.show_page("dashboard")
+        qtbot.waitUntil(lambda: window.is_final)
+        legend = next(card for card in dashboard.cards if card.panel.key == key).findChild(Legend)
+        assert isinstance(legend, Legend)
+        legend.selectRow([row[0] for row in legend.rows.rows].index(name))
+        qtbot.keyClick(legend, Qt.Key.Key_Return)
+        qtbot.waitUntil(lambda: window.page_key == "timeline" and window.is_final)
+        return window.session.selection, window.session.begin_ns, window.session.end_ns
+
+    assert opened("top_kernels_by_time", "gemm") == (SliceRef(0, "device", 1), 960, 1080)
+    assert opened("top_kernels_by_count", "relu") == (SliceRef(1, "device", 1), 685, 730)
+    window.go_back()
+    assert (window.session.begin_ns, window.session.end_ns) == (960, 1080)
+    dashboard.show_range(90, 600)
+    assert opened("top_kernels_by_time", "gemm") == (SliceRef(0, "device", 0), 70, 160)
+    assert window.session.profile is not None
+    timeline = window.page.findChild(TimelineWidget)
+    assert isinstance(timeline, TimelineWidget)
+    assert (timeline.view.begin_ns, timeline.view.end_ns) == (70, 160)
