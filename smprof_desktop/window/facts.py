@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from weakref import WeakKeyDictionary
 from smprof.profile.manifest import Clock, Device, Loss, Manifest, Process
 from smprof.profile.schema import LOSS_KINDS, SLICE_TABLES
 from smprof_desktop.analysis import ledger
-from smprof_desktop.analysis.quantities import exact_time_text, size_text
+from smprof_desktop.analysis.quantities import exact_time_text, size_text, time_text
 
 if TYPE_CHECKING:
     from smprof.profile.reader import Profile
@@ -93,8 +94,8 @@ def information(profile: Profile) -> list[FactTable]:
         ),
         FactTable(
             "Devices",
-            ("Host", "Process", "Device", "Name", "Memory", "Used", "Properties"),
-            tuple(_device_row(process, device) for process in manifest.processes for device in process.devices),
+            ("Host", "Device", "Name", "Memory", "Used by process", "Listed by", "Properties"),
+            tuple(_device_rows(manifest)),
             "No device was recorded.",
         ),
         FactTable("Frameworks", (), tuple(sorted(manifest.frameworks.items())), "No version was recorded."),
@@ -172,7 +173,7 @@ def _date(unix_ns: int) -> str:
 
 
 def _process_row(process: Process, origin_ns: int) -> tuple[str, ...]:
-    windows = [f"{begin - origin_ns:,} … {end - origin_ns:,} ns" for begin, end in process.windows_ns]
+    windows = [_window_text(begin - origin_ns, end - origin_ns) for begin, end in process.windows_ns]
     return (
         process.host,
         process.process,
@@ -185,16 +186,37 @@ def _process_row(process: Process, origin_ns: int) -> tuple[str, ...]:
     )
 
 
-def _device_row(process: Process, device: Device) -> tuple[str, ...]:
-    return (
-        process.host,
-        process.process,
-        str(device.index),
-        device.name or "not recorded",
-        "–" if device.memory_bytes is None else size_text(device.memory_bytes),
-        "yes" if device.used else "not known",
-        _json(device.properties),
-    )
+def _window_text(begin_ns: int, end_ns: int) -> str:
+    """A window in readable times with the exact ns beside them."""
+    return f"{time_text(begin_ns)} … {time_text(end_ns)} ({begin_ns:,} … {end_ns:,} ns)"
+
+
+def _device_rows(manifest: Manifest) -> Iterator[tuple[str, ...]]:
+    """A row for each device of a host: every process lists all that it could see, which would be as many rows again.
+
+    Where several processes used a device of the same number each has a row: a process that may see one device only
+    (CUDA_VISIBLE_DEVICES) numbers it 0, whichever it is.
+    """
+    seen: dict[tuple[str, int, str, int | None, str], list[tuple[Process, Device]]] = {}
+    for process in manifest.processes:
+        for device in process.devices:
+            alike = (process.host, device.index, device.name, device.memory_bytes, _json(device.properties))
+            seen.setdefault(alike, []).append((process, device))
+    order = {host: place for place, host in enumerate(dict.fromkeys(alike[0] for alike in seen))}
+    for alike in sorted(seen, key=lambda alike: (order[alike[0]], alike[1])):
+        host, index, name, memory_bytes, properties = alike
+        listed = seen[alike]
+        used_by = [process.process for process, device in listed if device.used]
+        for user in used_by or ["not known"]:
+            yield (
+                host,
+                str(index),
+                name or "not recorded",
+                "–" if memory_bytes is None else size_text(memory_bytes),
+                user,
+                "1 process" if len(listed) == 1 else f"{len(listed):,} processes",
+                properties,
+            )
 
 
 def _source_row(source: dict[str, Any]) -> tuple[str, ...]:

@@ -184,6 +184,43 @@ def test_information_of_a_profile_without_anything(qtbot: QtBot, tmp_path: Path)
     assert all(table.rows or table.empty for table in information(profile))
 
 
+def facts(profile: Profile, title: str) -> tuple[tuple[str, ...], ...]:
+    """The rows of one table of the Information page."""
+    (rows,) = (table.rows for table in information(profile) if table.title == title)
+    return rows
+
+
+def test_a_device_that_every_process_lists_is_one_row(tmp_path: Path) -> None:
+    lines = []
+    for host in ("algo-1", "algo-2"):
+        lines.append(f"host {host}")
+        for rank in range(4):
+            lines.append(f"process {rank}")
+            lines += [f"device {index} H100 {'used' if index == rank < 3 else ''}" for index in range(4)]
+    rows = facts(make_profile(tmp_path / "profile", "\n".join(lines)), "Devices")
+    assert [row[:6] for row in rows] == [
+        (host, str(index), "H100", "–", "not known" if index == 3 else str(index), "4 processes")
+        for host in ("algo-1", "algo-2")
+        for index in range(4)
+    ]
+
+
+def test_devices_that_may_be_several_are_not_drawn_together(tmp_path: Path) -> None:
+    text = "process 0\ndevice 0 H100 used\nprocess 1\ndevice 0 H100 used\nprocess 2\ndevice 0 A100 used"
+    rows = facts(make_profile(tmp_path / "profile", text), "Devices")
+    assert [(row[1], row[2], row[4], row[5]) for row in rows] == [
+        ("0", "H100", "0", "2 processes"),
+        ("0", "H100", "1", "2 processes"),
+        ("0", "A100", "2", "1 process"),
+    ]
+
+
+def test_windows_are_readable_and_exact(tmp_path: Path) -> None:
+    text = "process 0 windows=1000:2500,4000:1500001000\nkernel 0/7 1000+5 gemm"
+    rows = facts(make_profile(tmp_path / "profile", text), "Processes")
+    assert rows[0][-1] == "0 ns … 1.500 µs (0 … 1,500 ns), 3.000 µs … 1.500 s (3,000 … 1,500,000,000 ns)"
+
+
 @pytest.mark.parametrize(
     ("numbers", "text"), [([], "none"), ([3], "3"), ([0, 1, 2, 3], "0–3"), ([0, 2, 3, 7], "0, 2–3, 7")]
 )
