@@ -17,31 +17,34 @@ from pathlib import Path
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
-from PySide6.QtWidgets import QApplication
-
-from smprof.profile.guard import Guard
-from smprof.profile.reader import Profile
-from smprof_desktop.session import Session
-from smprof_desktop.timeline.widget import TimelineWidget
-
 VIEWS = 120
 SIZE_PX = (1790, 1100)
 
 
 def main(folder: Path) -> None:
     """Measure one profile, read as others' profiles are: through the guard."""
+    # Imported here, since the guard's child imports this file and needs none of it.
+    from PySide6.QtWidgets import QApplication
+
+    from smprof.profile.guard import Guard
+    from smprof.profile.reader import Profile
+    from smprof_desktop.session import Session
+    from smprof_desktop.tasks import Tasks
+    from smprof_desktop.timeline.widget import TimelineWidget
+
     application = QApplication([])
     session = Session()
-    timeline = TimelineWidget(session)
+    tasks = Tasks()
+    timeline = TimelineWidget(session, tasks)
     timeline.resize(*SIZE_PX)
     timeline.show()
     application.processEvents()
 
     def settle() -> None:
-        timeline.grab()
         while not timeline.is_final:
             application.processEvents()
-            timeline.grab()
+            time.sleep(0.01)
+        timeline.grab()
 
     begin_ns = time.monotonic_ns()
     profile = Profile.open(folder, Guard())
@@ -59,6 +62,7 @@ def main(folder: Path) -> None:
     settle()
     slices = sum(len(process.table(name)) for process in profile.processes for name in ("device", "host", "annotation"))
     numbers = {"seconds": seconds, "slices": slices, "resident_bytes": resident_bytes()}
+    tasks.close()
     profile.close()
     print(json.dumps(numbers))
 

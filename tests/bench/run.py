@@ -178,7 +178,16 @@ def main() -> int:
             print(f"{name:<14} could not be measured: {error}", flush=True)
     (BUILD / "bench.json").write_text(json.dumps([asdict(measure) for measure in measures], indent=1) + "\n")
     missed = [measure.id for measure in measures if not measure.holds]
-    print(f"{len(measures)} measured; " + (f"goals missed: {', '.join(missed)}" if missed else "every goal is met"))
+    print(
+        f"{len(measures)} measured; "
+        + (
+            f"goals missed: {', '.join(missed)}"
+            if missed
+            else "not everything could be measured"
+            if failed
+            else "every goal is met"
+        )
+    )
     return 1 if failed else 0
 
 

@@ -46,6 +46,11 @@ class Guard:
         # A guard that nobody holds any more takes its child and its copies along.
         self._finalizer = weakref.finalize(self, self._held.release)
 
+    def start(self) -> None:
+        """Start the child now, so that it is there when it is asked."""
+        with self._lock:
+            self._start()
+
     def check(self, path: Path, columns: Sequence[str], groups: Sequence[int] | None = None) -> str | None:
         """Why these columns (none named: all) of a file, or of some of its row groups, cannot be read, or None."""
         request: dict[str, Any] = {"do": "check", "path": str(path), "columns": list(columns)}
@@ -122,8 +127,9 @@ class Guard:
             held.drop_child()
             context = multiprocessing.get_context("spawn")
             held.pipe, theirs = context.Pipe()
-            held.child = context.Process(target=self._serve, args=(theirs,), daemon=True, name="smprof-guard")
-            held.child.start()
+            child = context.Process(target=self._serve, args=(theirs,), daemon=True, name="smprof-guard")
+            child.start()
+            held.child = child
             theirs.close()
         return held.pipe
 

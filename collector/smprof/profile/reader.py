@@ -148,7 +148,7 @@ class ProcessProfile:
             try:
                 if check_bytes(self.folder, files[0], line) is not None:
                     return None
-                if self.guard is not None and self.guard.check(self.folder / files[0].name, ("id",)):
+                if self.guard is not None and self.guard.check(self.folder / files[0].name, ("id",), ()):
                     return None
                 with open_parquet(self.folder, files[0]) as file:
                     metadata = file.metadata
@@ -305,6 +305,8 @@ class Profile:
         With a `guard`, whatever is read is read by it first: for profiles that others wrote.
         """
         folder = Path(folder)
+        if guard is not None and folder.is_dir():
+            guard.start()
         path = folder / MANIFEST_NAME
         try:
             size = path.stat().st_size
