@@ -64,14 +64,14 @@ def write_chrome(
     """
     redactor = Redactor(keep=True) if redactor is None else redactor
     chosen = profile.processes if processes is None else tuple(processes)
-    out = out.absolute()
-    partial = out.with_name(f".{out.name}.{os.getpid()}.part")
+    place = out.absolute()
+    partial = place.with_name(f".{place.name}.{os.getpid()}.part")
     try:
         if out.is_dir():
             raise ProfileError(f"{out} is a folder; name a file that ends in .json or .json.gz.")
         with _opened(partial, out.name.endswith(".gz")) as stream:
             _write(profile, chosen, (begin_ns, end_ns), redactor, _Out(stream, cancelled), progress)
-        os.replace(partial, out)
+        os.replace(partial, place)
     except OSError as error:
         raise ProfileError(f"{out} cannot be written: {error.strerror or error}; choose another place.") from None
     finally:
