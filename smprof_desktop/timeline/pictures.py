@@ -14,7 +14,7 @@ from smprof_desktop.timeline.maker import Curve, Maker, RowPicture, Window
 from smprof_desktop.timeline.memory import Later
 from smprof_desktop.timeline.viewport import Viewport
 
-FRAME_BUDGET_S = 0.025
+FRAME_BUDGET_S = 0.012
 """What the pictures of one frame may take at most where others can be waited for; the rest comes in the next ones."""
 FETCH_S = 0.1
 """After so long a task hands over what it has made: the picture grows before all of it is there."""

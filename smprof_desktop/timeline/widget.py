@@ -280,9 +280,11 @@ class TimelineWidget(QAbstractScrollArea):
         if scene is None or not scene.wanted or self._is_fetching or self._tasks.is_closed:
             return
         self._is_fetching = True
+        # Rows first: they are what is looked at, and the exact share of many streams takes longest.
+        wants = sorted(scene.wanted, key=lambda want: isinstance(want.key, str))
         self._tasks.start(
             FETCHING,
-            partial(_make, scene.opened.maker, list(scene.wanted)),
+            partial(_make, scene.opened.maker, wants),
             partial(self._on_fetched, scene),
             self._on_not_fetched,
             self._on_fetch_cancelled,
