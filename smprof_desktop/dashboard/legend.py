@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from PySide6.QtCore import (
@@ -16,6 +18,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import (
     QAction,
     QColor,
+    QFontMetrics,
     QGuiApplication,
     QKeyEvent,
     QKeySequence,
@@ -25,6 +28,8 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
     QHeaderView,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
     QTableView,
 )
 
@@ -38,6 +43,9 @@ COLOURS = (
 IDLE_COLOUR = "#8893a0"
 UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "µs"), (1, "ns"))
 _PIXELS_PER_ROW = 6
+_HEAD, _WORD = 6, 24
+"""Characters kept of the beginning of a name that is cut there, and of a word before the place where it differs."""
+_AROUND_NAME_PX = 22
 
 
 def colour(index: int, name: str = "") -> QColor:
@@ -74,12 +82,15 @@ class LegendModel(QAbstractTableModel):
         self.rows: list[list[str]] = []
         self.tips: list[str] = []
         self.colours: list[QColor] = []
+        self.differs_at: list[int] = []
+        """Of each name, up to where another one reads the same."""
         self._columns = 1
 
     def fill(self, rows: list[list[str]], tips: list[str], colours: list[QColor]) -> None:
         """Show these rows in place of the present ones."""
         self.beginResetModel()
         self.rows, self.tips, self.colours = rows, tips, colours
+        self.differs_at = first_differences([row[0] for row in rows])
         self._columns = max((len(row) for row in rows), default=1)
         self.endResetModel()
 
@@ -102,8 +113,42 @@ class LegendModel(QAbstractTableModel):
         return None
 
 
+class _NameDelegate(QStyledItemDelegate):
+    """Cuts names so that no two rows read the same: kernels share long beginnings and endings."""
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:
+        super().initStyleOption(option, index)
+        model = index.model()
+        if index.column() == 0 and isinstance(model, LegendModel):
+            room_px = option.rect.width() - option.decorationSize.width() - _AROUND_NAME_PX
+            option.text = cut_apart(option.text, model.differs_at[index.row()], option.fontMetrics, room_px)
+
+
+def cut_apart(text: str, differs_at: int, metrics: QFontMetrics, room_px: int) -> str:
+    """`text` within `room_px`: its middle left out, or, where that would hide `differs_at`, what stands before it."""
+    plain = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, room_px)
+    head, dots, tail = plain.partition("…")
+    if not dots or differs_at < len(head) or differs_at >= len(text) - len(tail):
+        return plain
+    begin = differs_at
+    while begin > max(differs_at - _WORD, 0) and (text[begin - 1].isalnum() or text[begin - 1] == "_"):
+        begin -= 1  # from the beginning of the word that differs
+    return metrics.elidedText(f"{text[:_HEAD]}…{text[begin:]}", Qt.TextElideMode.ElideRight, room_px)
+
+
+def first_differences(texts: Sequence[str]) -> list[int]:
+    """For each text the position up to which the one most like it reads the same."""
+    order = sorted(range(len(texts)), key=texts.__getitem__)
+    found = [0] * len(texts)
+    for one, other in pairwise(order):
+        pairs = zip(texts[one], texts[other], strict=False)
+        same = next((place for place, (mine, theirs) in enumerate(pairs) if mine != theirs), len(texts[one]))
+        found[one], found[other] = max(found[one], same), max(found[other], same)
+    return found
+
+
 class Legend(QTableView):
-    """Names elided in the middle, values to the right; Ctrl+C copies the chosen rows, or all, in full.
+    """Names cut so that they stay apart, values to the right; Ctrl+C copies the chosen rows, or all, in full.
 
     Signals:
         pointed(int): the pointer is on that row; -1 when it has left.
@@ -117,6 +162,7 @@ class Legend(QTableView):
         super().__init__()
         self.rows = LegendModel()
         self.setModel(self.rows)
+        self.setItemDelegate(_NameDelegate(self))
         self.setObjectName("legend")
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setShowGrid(False)

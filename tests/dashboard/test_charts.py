@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QColor, QGuiApplication, QImage, QPalette, QTextDocument
+from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QImage, QPalette, QTextDocument
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from smprof_desktop.dashboard.charts import HistogramChart, LinesChart, Plot, _whole_step
-from smprof_desktop.dashboard.legend import COLOURS, Legend, brief_time_text, share_text
+from smprof_desktop.dashboard.legend import COLOURS, Legend, brief_time_text, cut_apart, first_differences, share_text
 from smprof_desktop.dashboard.panels import PANELS, Histogram, Line, Lines, Pie, Share
 from smprof_desktop.dashboard.pie import PieChart, Ring
 from smprof_desktop.dashboard.view import Card
@@ -26,6 +26,24 @@ def pie(*values: int, names: tuple[str, ...] = ()) -> Pie:
     return Pie(
         tuple(Share(name, value) for name, value in zip(names, values, strict=True)), sum(values), "ns", "all of it"
     )
+
+
+def test_names_that_begin_and_end_alike_are_cut_apart(qtbot: QtBot) -> None:
+    head, tail = (
+        "void at::native::vectorized_elementwise_kernel<4, at::native::",
+        "<float>, at::detail::Array<char*, 2> >",
+    )
+    names = [f"{head}{functor}{tail}" for functor in ("AddFunctor", "AddcmulFunctor", "MulFunctor")]
+    names += ["volta_sgemm_128x32_nt", "void cub::DeviceScan"]
+    metrics = QFontMetrics(QGuiApplication.font())
+    places = first_differences(names)
+    for letters in (20, 26, 40):
+        room_px = metrics.horizontalAdvance("n" * letters)
+        shown = [cut_apart(name, place, metrics, room_px) for name, place in zip(names, places, strict=True)]
+        assert len(set(shown)) == len(names)
+        assert all(metrics.horizontalAdvance(text) <= room_px for text in shown)
+    assert [cut_apart(name, place, metrics, 10_000) for name, place in zip(names, places, strict=True)] == names
+    assert first_differences([]) == [] and first_differences(["same", "same"]) == [4, 4]
 
 
 @pytest.mark.parametrize(("turn", "sector"), [(0.01, 0), (0.24, 0), (0.26, 1), (0.74, 1), (0.76, 2), (0.99, 2)])
