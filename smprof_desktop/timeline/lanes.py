@@ -327,7 +327,7 @@ class _ProcessLanes:
             gpu = f"{key}/gpu:{device}"
             if is_used:
                 children.append(
-                    Lane(f"{gpu}/utilization", f"{name} utilization", "utilization", level + 1, busy=busy, detail=model)
+                    Lane(f"{gpu}/utilization", f"{name} utilization", "utilization", level + 1, busy=busy)
                 )
             own = {k: v for k, v in self.counters.items() if k[0] == device}
             children += _counter_lanes(gpu, own, level + 1, f"{name} ")
