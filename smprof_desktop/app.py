@@ -85,7 +85,7 @@ def run(
             lambda: window.load(targets, lambda: _show_asked(window, page or "dashboard", range_ns, select))
         )
     elif page is not None:
-        window.show_page(page)
+        window.go_to_page(page)
     window.show()
     hook_before = sys.excepthook
     sys.excepthook = partial(_on_fault, window)
@@ -181,7 +181,7 @@ def _show_asked(
 ) -> None:
     """Show the page, range and slice of the command line. Raises ProfileError, or says it in the window."""
     profile = window.session.profile
-    window.show_page(page)
+    window.go_to_page(page)
     if profile is None:
         return
 

@@ -68,7 +68,7 @@ COMMANDS: tuple[Command, ...] = (
             page.title,
             (f"Ctrl+{number}",),
             f"Show the page {page.title}",
-            "show_page",
+            "go_to_page",
             page.key,
         )
         for number, page in enumerate(PAGES, 1)
@@ -87,5 +87,5 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "full_screen", "View", "Full screen", ("F11",), "Fill the screen, or stop filling it", "switch_full_screen"
     ),
-    Command("shortcuts", "Help", "Keyboard shortcuts", ("F1", "?"), "Show every key", "show_page", "shortcuts"),
+    Command("shortcuts", "Help", "Keyboard shortcuts", ("F1", "?"), "Show every key", "go_to_page", "shortcuts"),
 )

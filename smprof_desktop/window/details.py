@@ -6,6 +6,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QHeaderView, QVBoxLayout, QWidget
 
@@ -29,7 +30,12 @@ class DetailsPane(QWidget):
 
     They are worked out by a task, the newest selection's only, and not while nobody sees them; until they are there the
     former ones are greyed.
+
+    Signals:
+        followed(): the user goes where a row leads; sent before it is selected.
     """
+
+    followed = Signal()
 
     def __init__(self, session: Session, tasks: Tasks) -> None:
         super().__init__()
@@ -108,6 +114,7 @@ class DetailsPane(QWidget):
     def _follow(self, row: int, _column: int) -> None:
         ref = self._refs[row]
         if ref is not None:
+            self.followed.emit()
             self._session.select(ref)
 
     def showEvent(self, event: QShowEvent) -> None:

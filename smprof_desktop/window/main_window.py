@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QAbstractScrollArea,
     QFileDialog,
     QHBoxLayout,
-    QListWidget,
     QListWidgetItem,
     QMainWindow,
     QMenu,
@@ -36,6 +35,7 @@ from smprof_desktop.window.facts import devices_of, summary
 from smprof_desktop.window.fields import label
 from smprof_desktop.window.icons import icon
 from smprof_desktop.window.load_page import LoadPage, targets_text
+from smprof_desktop.window.page_list import PageList
 
 if TYPE_CHECKING:
     from smprof.profile.reader import Profile
@@ -73,7 +73,7 @@ class MainWindow(QMainWindow):
         self._actions: list[tuple[Command, QAction]] = []
         self._pages: dict[str, QWidget] = {}
         self._stack = QStackedWidget()
-        self._navigation = QListWidget()
+        self._navigation = PageList()
         self._pane_note = label(name="pane_note", wraps=True)
         self._page_title = label(name="page_title")
         self._profile_name = label(name="muted")
@@ -155,6 +155,11 @@ class MainWindow(QMainWindow):
         if self._navigation.currentRow() != number:
             self._navigation.setCurrentRow(number)
 
+    def go_to_page(self, key: str) -> None:
+        """Show the page of that key and give it the keyboard."""
+        self.show_page(key)
+        self._focus_page()
+
     def show_error(self, sentence: str) -> None:
         """Say on the Load page what went wrong."""
         self.show_page("load")
@@ -180,11 +185,10 @@ class MainWindow(QMainWindow):
                 return
             ref, begin_ns, end_ns = found
             aside_ns = max(1, round((end_ns - begin_ns) * AROUND))
-            self.show_page("timeline")
+            self.go_to_page("timeline")
             self.session.show(begin_ns - aside_ns, end_ns + aside_ns)
             self.session.select(None)  # what is selected already would not be brought into sight again
             self.session.select(ref)
-            self._focus_page()
 
         self._look(profile, partial(_find_longest, profile, kernel, range_ns), show, self.show_fault)
 
@@ -244,6 +248,7 @@ class MainWindow(QMainWindow):
         self._colour_icons()
         self._navigation.currentItemChanged.connect(lambda _item, _before: self.show_page(self.page_key))
         self._navigation.itemActivated.connect(lambda _: self._focus_page())
+        self._navigation.itemClicked.connect(lambda _: self._focus_page())
         pane = QWidget()
         pane.setObjectName("pane")
         pane.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
@@ -367,7 +372,7 @@ class MainWindow(QMainWindow):
             self.show_error(sentence_of(error.__cause__ or error))
             return
         if done is None:
-            self.show_page("dashboard")
+            self.go_to_page("dashboard")
         else:
             done()
 
@@ -417,8 +422,9 @@ class MainWindow(QMainWindow):
             self._recent_menu.addAction("Nothing was loaded yet").setEnabled(False)
 
     def _focus_page(self) -> None:
-        """Give the keyboard to the first control of the page that takes it."""
-        candidates = [self.page, *self.page.findChildren(QWidget)]
+        """Give the keyboard to what the page names for it, else to its first control that takes it."""
+        proxy = self.page.focusProxy()
+        candidates = [*([proxy] if proxy is not None else []), self.page, *self.page.findChildren(QWidget)]
         for widget in candidates:
             if widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.isVisible() and widget.isEnabled():
                 widget.setFocus(Qt.FocusReason.TabFocusReason)

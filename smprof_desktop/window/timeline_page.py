@@ -31,6 +31,8 @@ class TimelinePage(QWidget):
             self._splitter.restoreState(QByteArray.fromHex(settings.get("details_split").encode("ascii", "replace")))
         self._splitter.splitterMoved.connect(self._keep)
         self.setFocusProxy(self.timeline)
+        # The details are greyed for a moment, and what is greyed cannot keep the keyboard.
+        self.details.followed.connect(self.timeline.setFocus)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._splitter)

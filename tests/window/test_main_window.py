@@ -115,6 +115,49 @@ def test_f6_switches_between_pane_and_page(window: MainWindow, qtbot: QtBot) -> 
     assert QApplication.focusWidget() is navigation
 
 
+def test_the_timeline_has_the_keyboard_once_it_is_shown(
+    window: MainWindow, qtbot: QtBot, load: Callable[[], None]
+) -> None:
+    load()
+    navigation = child(window, QListWidget, "navigation")
+    navigation.setFocus()
+    press(qtbot, window, "Ctrl+3")
+    timeline = child(window.page, TimelineWidget)
+    assert QApplication.focusWidget() is timeline
+    qtbot.waitUntil(lambda: window.is_final)
+    span_ns = window.session.end_ns - window.session.begin_ns
+    press(qtbot, window, "W")
+    assert window.session.end_ns - window.session.begin_ns < span_ns
+    window.show_page("load")
+    place = navigation.visualItemRect(navigation.item(2)).center()
+    QTest.mouseClick(navigation.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    assert window.page_key == "timeline" and QApplication.focusWidget() is timeline
+
+
+def test_letters_in_the_left_pane_switch_no_page(window: MainWindow, qtbot: QtBot) -> None:
+    navigation = child(window, QListWidget, "navigation")
+    navigation.setFocus()
+    for letter in "wasdf[tik":
+        QTest.keyClicks(navigation, letter)
+        assert window.page_key == "load"
+
+
+def test_following_a_row_of_the_details_leaves_the_keyboard_in_the_timeline(
+    window: MainWindow, qtbot: QtBot, load: Callable[[], None]
+) -> None:
+    load()
+    window.go_to_page("timeline")
+    window.session.select(SliceRef(0, "device", 0))
+    qtbot.waitUntil(lambda: window.is_final)
+    table = child(window.page, CopyTable)
+    table.setFocus()
+    row = next(row for row in range(table.rowCount()) if "cudaLaunchKernel" in table.texts(row))
+    table.setCurrentCell(row, 0)
+    QTest.keyClick(table, Qt.Key.Key_Return)
+    assert window.session.selection == SliceRef(0, "host", 0)
+    assert QApplication.focusWidget() is child(window.page, TimelineWidget)
+
+
 def test_no_key_is_given_twice_and_every_slot_is_there(window: MainWindow) -> None:
     keys = [key for command in COMMANDS for key in command.keys]
     assert len(keys) == len(set(keys)) and all(QKeySequence(key).toString() for key in keys)
