@@ -85,6 +85,8 @@ class TimelineWidget(QAbstractScrollArea):
         self._note = NO_PROFILE
         self._is_opening = self._is_fetching = self._is_looking = False
         self._after_look: Callable[[], None] | None = None
+        self._seen = (session.begin_ns, session.end_ns)
+        """The range when the selection was made."""
         self.expanded: frozenset[str] = frozenset()
         self.focus_key = ""
         self.header_px = HEADER_PX
@@ -252,7 +254,7 @@ class TimelineWidget(QAbstractScrollArea):
         self._is_opening = False
         self._show_scene(opened)
         if self.session.selection is not None:
-            self._on_selection(self.session.selection)
+            self._look_at(self.session.selection)
 
     def _on_not_opened(self, sentence: str) -> None:
         self._is_opening = False
@@ -318,39 +320,47 @@ class TimelineWidget(QAbstractScrollArea):
     def _on_selection(self, ref: SliceRef | None) -> None:
         self._after_look = None
         self._is_looking = False
-        scene = self.scene
+        self._seen = (self.session.begin_ns, self.session.end_ns)
         self.viewport().update()
-        if scene is None:
+        if self.scene is None:
             return
-        scene.selected = None
+        self.scene.selected = None
         if ref is None:
             self._tasks.cancel_kind(LOOKING)
-            return
+        else:
+            self._look_at(ref)
+
+    def _look_at(self, ref: SliceRef) -> None:
+        """Bring the selected slice into sight, at once if its times are in memory, and have its link looked up."""
+        scene = self._scene()
         is_revealed = True
         try:
-            self.reveal(ref)
+            self._reveal_unless_moved(ref)
         except Later:
             is_revealed = False
-        seen = None if is_revealed else (self.session.begin_ns, self.session.end_ns)
         self._is_looking = True
         self._tasks.start(
             LOOKING,
             partial(_look_up, scene.profile, ref),
-            partial(self._on_looked_up, scene, seen),
+            partial(self._on_looked_up, scene, is_revealed),
             self._on_not_looked_up,
             reads=scene.profile,
         )
 
-    def _on_looked_up(self, scene: Scene, seen: tuple[int, int] | None, selected: Selected) -> None:
-        """What the arrow needs is there. `seen`: the range when it was asked for, if it is still to reveal."""
+    def _reveal_unless_moved(self, ref: SliceRef) -> None:
+        """`reveal`, but whoever moved the view since the slice was selected wants to be there."""
+        if self._seen == (self.session.begin_ns, self.session.end_ns):
+            self.reveal(ref)
+        else:
+            self._bring_into_sight(ref)
+
+    def _on_looked_up(self, scene: Scene, is_revealed: bool, selected: Selected) -> None:
         self._is_looking = False
         scene.selected = selected
         if scene is not self.scene:
             return
-        if seen == (self.session.begin_ns, self.session.end_ns):
-            self.reveal(selected.ref)
-        elif seen is not None:  # whoever moved the view meanwhile wants to be there
-            self._bring_into_sight(selected.ref)
+        if not is_revealed:
+            self._reveal_unless_moved(selected.ref)
         following, self._after_look = self._after_look, None
         if following is not None:
             following()

@@ -170,3 +170,16 @@ def test_a_move_of_the_user_outlasts_the_reveal_of_a_slice_that_was_read_late(
     qtbot.waitUntil(lambda: window.is_final, timeout=60_000)
     start_ns = int(profile.processes[0].table("device")["start_ns"][3_000])
     assert window.session.begin_ns <= start_ns < window.session.end_ns
+
+
+def test_a_range_that_is_asked_for_with_a_slice_stands_though_the_timeline_opens_late(
+    window: MainWindow, qtbot: QtBot, folder: Path, slow_loads: list[str]
+) -> None:
+    window.load([str(folder)], lambda: None)
+    qtbot.waitUntil(lambda: window.session.profile is not None, timeout=60_000)
+    timeline, begin = timeline_of(window), window.session.begin_ns
+    assert timeline.scene is None
+    window.session.select(SliceRef(0, "device", 6_000))
+    window.session.show(begin + 5_000, begin + 9_000)
+    qtbot.waitUntil(lambda: window.is_final, timeout=60_000)
+    assert (window.session.begin_ns, window.session.end_ns) == (begin + 5_000, begin + 9_000)
