@@ -115,15 +115,18 @@ def name_of(process: ProcessProfile, table: str, row: int) -> str:
 
 
 def describe(profile: Profile, ref: SliceRef) -> tuple[Section, ...]:
-    """Everything recorded about a slice: itself, its launch shape, its link, where it comes from, all arguments."""
+    """Everything recorded about a slice: itself, its link, where it ran, its launch shape, where it comes from, all
+    arguments. What most people look for comes first."""
     process = profile.processes[ref.process]
     sections = [_identity(profile, ref)]
     if ref.table == "device":
-        sections += [_shape(process, ref.row), _memory(process, ref.row), _launch(process, ref)]
+        sections += [_launch(process, ref), _where(profile, ref), _shape(process, ref.row), _memory(process, ref.row)]
     elif ref.table == "host":
-        sections.append(_host(process, ref))
         if process.table("host")["kind"][ref.row] == HOST_KINDS.index("api"):
             sections.append(_executions(process, ref))
+        sections += [_where(profile, ref), _host(process, ref)]
+    else:
+        sections.append(_where(profile, ref))
     sections.append(_chain(process, ref))
     arguments = _Rows("Arguments")
     for key, value in process.args_of(ref.table, ref.row).items():
@@ -156,18 +159,29 @@ def _kind(process: ProcessProfile, ref: SliceRef) -> str:
 
 def _identity(profile: Profile, ref: SliceRef) -> Section:
     process = profile.processes[ref.process]
-    columns, info = process.table(ref.table), process.info
+    columns = process.table(ref.table)
     start_ns, duration_ns = int(columns["start_ns"][ref.row]), int(columns["duration_ns"][ref.row])
     rows = _Rows(_TITLES.get(_kind(process, ref), "Annotation"))
     name = name_of(process, ref.table, ref.row)
     rows.add("Name", name)
     if ref.table == "device":
-        readable_name, function = in_form(name, "demangled"), in_form(name, "base")
+        readable_name = in_form(name, "demangled")
         rows.add("Demangled", readable_name if readable_name != name else None)
-        rows.add("Function", function if function != name else None)
     rows.add("Start", f"{exact_time_text(start_ns - profile.begin_ns)} from the profile's start")
     rows.add("Duration", exact_time_text(duration_ns))
-    rows.add("Time", _clock_text(profile, start_ns))
+    return rows.section()
+
+
+def _where(profile: Profile, ref: SliceRef) -> Section:
+    """Where and when it ran, and a kernel's function, whose full name stands above."""
+    process = profile.processes[ref.process]
+    columns, info = process.table(ref.table), process.info
+    rows = _Rows("Where")
+    if _kind(process, ref) == "kernel":
+        name = name_of(process, ref.table, ref.row)
+        function = in_form(name, "base")
+        rows.add("Function", function if function != name else None)
+    rows.add("Time", _clock_text(profile, int(columns["start_ns"][ref.row])))
     rows.add("Host", info.host)
     rows.add("Process", f"{info.process} {info.name}".strip() + (f", pid {info.pid}" if info.pid is not None else ""))
     if ref.table == "annotation":

@@ -3,12 +3,13 @@ copied."""
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Signal
-from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QHeaderView, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QHideEvent, QPalette, QShowEvent
+from PySide6.QtWidgets import QApplication, QHeaderView, QVBoxLayout, QWidget
 
 from smprof_desktop.analysis import slices
 from smprof_desktop.progress import CancelCheck, Progress
@@ -23,10 +24,11 @@ DETAILS = "details"
 """The kind of the task that works out what is told of a slice."""
 NOTHING_SELECTED = "Nothing is selected. Click a slice to see everything that was recorded about it."
 LEADS = "→"
+_CHOOSING = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
 
 
 class DetailsPane(QWidget):
-    """The rows of `analysis.slices.describe`; activating a row with an arrow selects that slice.
+    """The rows of `analysis.slices.describe`; a click or Enter on a row with an arrow selects that slice.
 
     They are worked out by a task, the newest selection's only, and not while nobody sees them; until they are there the
     former ones are greyed.
@@ -43,6 +45,7 @@ class DetailsPane(QWidget):
         self._tasks = tasks
         self._refs: list[SliceRef | None] = []
         self._is_stale = False
+        self._clicked_at_s = 0.0
         self._nothing = label(NOTHING_SELECTED, "muted", wraps=True)
         self.table = CopyTable(columns=3)
         self.table.setAccessibleName("Current Selection")
@@ -50,6 +53,8 @@ class DetailsPane(QWidget):
         header.setMinimumSectionSize(20)
         header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
         header.setSectionResizeMode(2, QHeaderView.ResizeMode.ResizeToContents)
+        header.moveSection(2, 1)  # the arrow is seen beside its text
+        self.table.offer_values()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(10, 6, 10, 6)
         layout.setSpacing(4)
@@ -58,7 +63,8 @@ class DetailsPane(QWidget):
         layout.addWidget(self.table, 1)
         self._filler = QWidget()
         layout.addWidget(self._filler, 1)
-        self.table.cellActivated.connect(self._follow)
+        self.table.cellClicked.connect(self._click)
+        self.table.cellActivated.connect(self._activate)
         session.selection_changed.connect(self._renew)
         session.profile_changed.connect(self._renew)
         self._renew()
@@ -109,13 +115,43 @@ class DetailsPane(QWidget):
             self.table.add_heading(row)
         for row, ref in enumerate(self._refs):
             if ref is not None:
-                self.table.set_tip(row, 2, "Enter or double-click: select that slice and go there")
+                self.table.set_tip(row, 2, "Click or Enter: select that slice and go there")
+        self._colour_leads()
+        self.table.scrollToTop()
 
-    def _follow(self, row: int, _column: int) -> None:
+    def _colour_leads(self) -> None:
+        colour = self.palette().color(QPalette.ColorRole.Link)
+        for row, ref in enumerate(self._refs):
+            for column in (1, 2):
+                item = self.table.item(row, column)
+                if ref is not None and item is not None:
+                    item.setForeground(colour)
+
+    def _click(self, row: int, _column: int) -> None:
+        """With Ctrl or Shift a click chooses rows to copy; the second of a double click falls on other rows."""
+        is_second = time.monotonic() - self._clicked_at_s < QApplication.doubleClickInterval() / 1000
+        if is_second or QApplication.keyboardModifiers() & _CHOOSING:
+            return
+        if self._refs[row] is not None:
+            self._clicked_at_s = time.monotonic()
+            self._follow(row)
+
+    def _activate(self, row: int, _column: int) -> None:
+        """Enter, or what is left of a click that was followed already."""
+        if time.monotonic() - self._clicked_at_s >= QApplication.doubleClickInterval() / 1000:
+            self._follow(row)
+
+    def _follow(self, row: int) -> None:
         ref = self._refs[row]
         if ref is not None:
             self.followed.emit()
             self._session.select(ref)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Colour the rows with an arrow again when the theme changes."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "table"):
+            self._colour_leads()
 
     def showEvent(self, event: QShowEvent) -> None:
         """Work out what was selected meanwhile."""

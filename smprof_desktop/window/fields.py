@@ -43,6 +43,7 @@ class CopyTable(QTableWidget):
     def __init__(self, headings: Sequence[str] = (), columns: int = 2, parent: QWidget | None = None) -> None:
         super().__init__(0, len(headings) or columns, parent)
         self._fits_height = False
+        self._copied_columns = self.columnCount()
         self.setHorizontalHeaderLabels(list(headings) or [""] * columns)
         self.horizontalHeader().setVisible(bool(headings))
         self.horizontalHeader().setHighlightSections(False)
@@ -62,11 +63,11 @@ class CopyTable(QTableWidget):
         self.setTabKeyNavigation(False)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
-        copy = QAction("Copy", self)
-        copy.setShortcut(QKeySequence.StandardKey.Copy)
-        copy.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
-        copy.triggered.connect(self.copy_selected)
-        self.addAction(copy)
+        self._copy = QAction("Copy", self)
+        self._copy.setShortcut(QKeySequence.StandardKey.Copy)
+        self._copy.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        self._copy.triggered.connect(self.copy_selected)
+        self.addAction(self._copy)
         self._set_row_height()
 
     def fill(self, rows: Sequence[Sequence[str]]) -> None:
@@ -108,7 +109,24 @@ class CopyTable(QTableWidget):
     def copy_selected(self) -> None:
         """Put the selected rows on the clipboard; all of them where none is selected."""
         rows = sorted({index.row() for index in self.selectedIndexes()}) or range(self.rowCount())
-        QGuiApplication.clipboard().setText(table_text(self.texts(row) for row in rows))
+        QGuiApplication.clipboard().setText(table_text(self.texts(row)[: self._copied_columns] for row in rows))
+
+    def copy_values(self) -> None:
+        """Put the second cell of the selected rows on the clipboard, a line each; of all where none is selected."""
+        rows = sorted({index.row() for index in self.selectedIndexes()}) or range(self.rowCount())
+        values = (self.texts(row)[1:2] for row in rows)
+        QGuiApplication.clipboard().setText(table_text(cells for cells in values if cells and cells[0]))
+
+    def offer_values(self) -> None:
+        """For rows of a label and a value: Ctrl+C copies the bare value, Ctrl+Shift+C both."""
+        self._copied_columns = 2
+        value = QAction("Copy value", self)
+        value.setShortcut(QKeySequence.StandardKey.Copy)
+        value.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        value.triggered.connect(self.copy_values)
+        self.insertAction(self._copy, value)
+        self._copy.setText("Copy row")
+        self._copy.setShortcut(QKeySequence("Ctrl+Shift+C"))
 
     def texts(self, row: int) -> list[str]:
         """The cells of a row, in full."""

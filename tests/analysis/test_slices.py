@@ -35,9 +35,16 @@ kernel 0/7 500+1 prologue
 GEMM = """\
 [Kernel]
 Name: gemm<float>
-Function: gemm
 Start: 1.500 µs (1,500 ns) from the profile's start
 Duration: 1.500 µs (1,500 ns)
+[Launch]
+Launched by: cudaLaunchKernel -> host
+Latency from launch start: 600 ns
+Latency from launch end: 550 ns
+Launching thread: 1 (python)
+Correlation: 21
+[Where]
+Function: gemm
 Host: algo-1
 Process: 0, pid 4711
 Device: 0 (NVIDIA H100)
@@ -47,12 +54,6 @@ Grid: 8 × 4 × 1
 Block: 128 × 1 × 1
 Registers per thread: 64
 Shared memory per block: 2.00 KiB (2,048 bytes)
-[Launch]
-Launched by: cudaLaunchKernel -> host
-Latency from launch start: 600 ns
-Latency from launch end: 550 ns
-Launching thread: 1 (python)
-Correlation: 21
 [Comes from]
 Annotation: step_3 -> annotation
 Python frame: train.py(12): main -> host
@@ -75,6 +76,11 @@ Launching thread: 2 (pt_autograd_0)
 Correlation: 22
 Graph: 3
 Graph node: 9
+[Where]
+Host: algo-1
+Process: 0, pid 4711
+Device: 0 (NVIDIA H100)
+Stream: 7
 [Comes from]
 Operator: MmBackward0 -> host
 of the forward operator: aten::linear -> host
@@ -87,28 +93,34 @@ GRAPH_LAUNCH = """\
 Name: cudaGraphLaunch
 Start: 4.600 µs (4,600 ns) from the profile's start
 Duration: 50 ns
-Host: algo-1
-Process: 0, pid 4711
-Thread: 2 (pt_autograd_0)
-[Ids]
-Correlation: 22
 [Executions]
 Launched: 2 executions
 Device time: 200 ns
 after 500 ns: bw_gemm -> device
 after 650 ns: bw_reduce -> device
+[Where]
+Host: algo-1
+Process: 0, pid 4711
+Thread: 2 (pt_autograd_0)
+[Ids]
+Correlation: 22
 [Comes from]
 Operator: MmBackward0 -> host
 of the forward operator: aten::linear -> host
 """
 
 COPY = """\
+[Launch]
+Launched by: not recorded: no correlation id
+[Where]
+Host: algo-1
+Process: 0, pid 4711
+Device: 0 (NVIDIA H100)
+Stream: 9
 [Memory]
 Bytes: 4.00 KiB (4,096 bytes)
 Throughput: 4.10 GB/s
 Direction: HtoD
-[Launch]
-Launched by: not recorded: no correlation id
 """
 
 

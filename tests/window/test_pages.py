@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import current_thread, main_thread
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QLabel
@@ -126,6 +126,55 @@ def test_the_details_are_copied_as_text(qtbot: QtBot, session: Session, pane: De
     qtbot.waitUntil(lambda: pane.is_final)
     pane.table.copy_selected()
     assert "Name\tgemm<float>" in QGuiApplication.clipboard().text()
+
+
+def test_one_click_follows_a_row_and_only_once(qtbot: QtBot, session: Session, pane: DetailsPane) -> None:
+    session.select(SliceRef(0, "device", 0))
+    qtbot.waitUntil(lambda: pane.is_final)
+
+    def place(column: int, text: str) -> QPoint:
+        row = next(row for row, cells in enumerate(rows(pane.table)) if text in cells)
+        return pane.table.visualRect(pane.table.model().index(row, column)).center()
+
+    view, left = pane.table.viewport(), Qt.MouseButton.LeftButton
+    QTest.mouseClick(view, left, pos=place(0, "Name"))
+    assert session.selection == SliceRef(0, "device", 0)
+    launch = place(1, "cudaLaunchKernel")
+    QTest.mouseClick(view, left, Qt.KeyboardModifier.ControlModifier, launch)
+    assert session.selection == SliceRef(0, "device", 0)
+    QTest.mouseClick(view, left, pos=launch)
+    assert session.selection == SliceRef(0, "host", 0)
+    qtbot.waitUntil(lambda: pane.is_final)
+    back = place(1, "gemm<float>")
+    QTest.mouseDClick(view, left, pos=back)  # the second half of the double click
+    assert session.selection == SliceRef(0, "host", 0)
+
+
+def test_a_new_selection_is_shown_from_its_top(qtbot: QtBot, session: Session, pane: DetailsPane) -> None:
+    pane.resize(600, 120)
+    session.select(SliceRef(0, "device", 0))
+    qtbot.waitUntil(lambda: pane.is_final)
+    pane.table.scrollToBottom()
+    assert pane.table.verticalScrollBar().value() > 0
+    session.select(SliceRef(0, "host", 0))
+    qtbot.waitUntil(lambda: pane.is_final)
+    assert pane.table.verticalScrollBar().value() == 0
+
+
+def test_a_value_is_copied_bare_and_a_row_with_its_label(qtbot: QtBot, session: Session, pane: DetailsPane) -> None:
+    session.select(SliceRef(0, "device", 0))
+    qtbot.waitUntil(lambda: pane.is_final)
+    row = next(row for row, cells in enumerate(rows(pane.table)) if "Launched by" in cells)
+    pane.table.setCurrentCell(row, 0)
+    pane.activateWindow()
+    pane.table.setFocus()
+    qtbot.waitUntil(pane.table.hasFocus)
+    QTest.keyClick(pane.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QGuiApplication.clipboard().text() == "cudaLaunchKernel"
+    modifiers = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+    QTest.keyClick(pane.table, Qt.Key.Key_C, modifiers)
+    assert QGuiApplication.clipboard().text() == "Launched by\tcudaLaunchKernel"
+    assert [action.text() for action in pane.table.actions()] == ["Copy value", "Copy row"]
 
 
 def test_every_loss_is_listed_with_its_meaning(qtbot: QtBot, session: Session, tasks: Tasks) -> None:
