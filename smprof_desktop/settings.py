@@ -42,7 +42,7 @@ SETTINGS: dict[str, Setting] = {
         ),
         Setting("recent", [], "Targets loaded before, the latest first; each a list of paths that made one profile."),
         Setting("geometry", "", "Size and place of the window, as Qt packs them, in hexadecimal."),
-        Setting("details_split", "", "Where the timeline ends and the details begin, as Qt packs it, in hexadecimal."),
+        Setting("details_share", 0.3, "Share of the Timeline page's height that the details take."),
         Setting("folder", "", "Folder that the open dialogs start in."),
     )
 }

@@ -74,6 +74,11 @@ class DetailsPane(QWidget):
         """Whether what is shown is of the present selection."""
         return not self._is_stale or not self.isVisible()
 
+    @property
+    def least_height_px(self) -> int:
+        """How high what is shown while nothing is selected is."""
+        return self.layout().totalHeightForWidth(self.width())
+
     def _renew(self, _changed: object = None) -> None:
         """Another slice is selected, or none."""
         profile, selection = self._session.profile, self._session.selection

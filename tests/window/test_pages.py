@@ -30,6 +30,7 @@ from smprof_desktop.window.fields import CopyTable
 from smprof_desktop.window.information_page import InformationPage
 from smprof_desktop.window.main_window import MainWindow
 from smprof_desktop.window.shortcuts_page import ShortcutsPage
+from smprof_desktop.window.timeline_page import TimelinePage
 from tests.make_profile import make_profile
 from tests.window.conftest import TEXT
 
@@ -175,6 +176,32 @@ def test_a_value_is_copied_bare_and_a_row_with_its_label(qtbot: QtBot, session: 
     QTest.keyClick(pane.table, Qt.Key.Key_C, modifiers)
     assert QGuiApplication.clipboard().text() == "Launched by\tcudaLaunchKernel"
     assert [action.text() for action in pane.table.actions()] == ["Copy value", "Copy row"]
+
+
+@pytest.mark.parametrize(("width", "height", "least_share"), [(1280, 800, 0.66), (900, 600, 0.6)])
+def test_the_timeline_has_most_of_its_page(
+    window: MainWindow, qtbot: QtBot, load: Callable[[], None], width: int, height: int, least_share: float
+) -> None:
+    load()
+    window.resize(1280, 800)
+    window.go_to_page("timeline")
+    page = window.page
+    assert isinstance(page, TimelinePage)
+    window.resize(width, height)
+    qtbot.waitUntil(lambda: window.is_final and page.details.height() < 80)
+
+    def share() -> float:
+        return page.timeline.height() / page.height()
+
+    window.session.select(SliceRef(0, "device", 0))
+    qtbot.waitUntil(lambda: window.is_final)
+    assert least_share <= share() <= 0.72
+    page._splitter.moveSplitter(round(page.height() * 0.5), 1)
+    window.session.select(None)
+    assert page.details.height() < 80
+    window.session.select(SliceRef(0, "device", 1))
+    assert 0.48 <= share() <= 0.52
+    assert 0.48 <= window.settings.get("details_share") <= 0.52
 
 
 def test_every_loss_is_listed_with_its_meaning(qtbot: QtBot, session: Session, tasks: Tasks) -> None:
