@@ -57,9 +57,7 @@ COMMANDS: tuple[Command, ...] = (
         "choose_folder",
     ),
     Command("cancel", "File", "Cancel loading", ("Ctrl+.",), "Stop what is being loaded", "cancel_loading"),
-    Command(
-        "unload", "File", "Unload profile", ("Ctrl+W",), "Let go of the loaded profile", "unload", needs_profile=True
-    ),
+    Command("unload", "File", "Unload profile", ("Ctrl+W",), "Unload the profile", "unload", needs_profile=True),
     Command("quit", "File", "Quit", ("Ctrl+Q",), "Close the window and stop everything that runs", "close"),
     *(
         Command(
@@ -74,18 +72,16 @@ COMMANDS: tuple[Command, ...] = (
         for number, page in enumerate(PAGES, 1)
     ),
     Command("back", "Go", "Back", ("Alt+Left",), "Return to the view before", "go_back", needs_profile=True),
-    Command("forward", "Go", "Forward", ("Alt+Right",), "Undo Back", "go_forward", needs_profile=True),
+    Command("forward", "Go", "Forward", ("Alt+Right",), "Forward to the next view", "go_forward", needs_profile=True),
     Command(
         "switch_pane",
         "View",
         "Switch between left pane and page",
         ("F6",),
-        "Move the keyboard to the other side",
+        "Switch between page list and page",
         "switch_pane",
     ),
     Command("theme", "View", "Switch between light and dark", ("Ctrl+Shift+L",), "Set the other theme", "switch_theme"),
-    Command(
-        "full_screen", "View", "Full screen", ("F11",), "Fill the screen, or stop filling it", "switch_full_screen"
-    ),
+    Command("full_screen", "View", "Full screen", ("F11",), "Full screen on or off", "switch_full_screen"),
     Command("shortcuts", "Help", "Keyboard shortcuts", ("F1", "?"), "Show every key", "go_to_page", "shortcuts"),
 )
