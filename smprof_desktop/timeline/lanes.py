@@ -326,9 +326,7 @@ class _ProcessLanes:
             busy: tuple[BusySource, ...] = (self._device_source(device),) if is_used else ()
             gpu = f"{key}/gpu:{device}"
             if is_used:
-                children.append(
-                    Lane(f"{gpu}/utilization", f"{name} utilization", "utilization", level + 1, busy=busy)
-                )
+                children.append(Lane(f"{gpu}/utilization", f"{name} utilization", "utilization", level + 1, busy=busy))
             own = {k: v for k, v in self.counters.items() if k[0] == device}
             children += _counter_lanes(gpu, own, level + 1, f"{name} ")
             lanes = tuple(self._stream_lanes(gpu, device, level + 2))
