@@ -15,7 +15,6 @@ from smprof_desktop.timeline.memory import Later
 from smprof_desktop.timeline.widget import TimelineWidget
 from smprof_desktop.window.details import DetailsPane
 
-
 LEAST_SHARE, MOST_SHARE = 0.05, 0.9
 
 
