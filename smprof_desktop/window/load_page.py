@@ -38,6 +38,7 @@ class LoadPage(QWidget):
         unload_asked(): the user wants to let go of the profile.
         cancel_asked(): the user wants the loading to stop.
         files_asked(), folder_asked(): the user wants a dialog.
+        sample_asked(): the user wants the sample profile.
     """
 
     load_asked = Signal(tuple)
@@ -45,6 +46,7 @@ class LoadPage(QWidget):
     cancel_asked = Signal()
     files_asked = Signal()
     folder_asked = Signal()
+    sample_asked = Signal()
 
     def __init__(self, session: Session, settings: Settings) -> None:
         super().__init__()
@@ -63,6 +65,9 @@ class LoadPage(QWidget):
         self._load = _button("Load", "Load what the path names")
         self._files = _button("Open trace files…", "Choose trace files; several are the processes of one profile")
         self._folder = _button("Open folder…", "Choose a profile folder or a folder of traces")
+        self._sample = _button(
+            "Open the sample profile", "Load the small synthetic profile that comes with the application"
+        )
         self._what = label(wraps=True)
         self._bar = QProgressBar()
         self._bar.setRange(0, 1000)
@@ -115,6 +120,9 @@ class LoadPage(QWidget):
         paths.addWidget(self._path, 1)
         for button in (self._load, self._files, self._folder):
             paths.addWidget(button)
+        sample = QHBoxLayout()
+        sample.addWidget(self._sample)
+        sample.addStretch()
         cancel = QHBoxLayout()
         cancel.addWidget(self._bar, 1)
         cancel.addWidget(self._cancel)
@@ -128,6 +136,7 @@ class LoadPage(QWidget):
         layout.addSpacing(8)
         layout.addWidget(label("Open", "section"))
         layout.addLayout(paths)
+        layout.addLayout(sample)
         layout.addWidget(self._progress)
         layout.addWidget(self._error)
         layout.addSpacing(8)
@@ -141,6 +150,7 @@ class LoadPage(QWidget):
         self._cancel.clicked.connect(self.cancel_asked)
         self._files.clicked.connect(self.files_asked)
         self._folder.clicked.connect(self.folder_asked)
+        self._sample.clicked.connect(self.sample_asked)
         self._load.clicked.connect(self._load_path)
         self._path.returnPressed.connect(self._load_path)
         self._path.textChanged.connect(lambda text: self._load.setEnabled(bool(text.strip())))

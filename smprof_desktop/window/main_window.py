@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from smprof_desktop import resources
 from smprof_desktop.analysis.quantities import elide_middle
 from smprof_desktop.plain_text import menu_text, tooltip
 from smprof_desktop.progress import CancelCheck, Progress
@@ -88,6 +89,7 @@ class MainWindow(QMainWindow):
         self.load_page.cancel_asked.connect(self.cancel_loading)
         self.load_page.files_asked.connect(self.choose_files)
         self.load_page.folder_asked.connect(self.choose_folder)
+        self.load_page.sample_asked.connect(self.open_sample)
         session.profile_changed.connect(self._show_profile)
         session.history_changed.connect(self._enable_actions)
         self.setAcceptDrops(True)
@@ -207,6 +209,15 @@ class MainWindow(QMainWindow):
         if name:
             self.settings.set("folder", str(Path(name).parent))
             self.load([name])
+
+    def open_sample(self) -> None:
+        """Load the profile that comes with the application."""
+        try:
+            place = resources.path(resources.SAMPLE_PROFILE)
+        except FileNotFoundError as error:
+            self.show_error(f"{str(error)[:1].upper()}{str(error)[1:]}.")
+            return
+        self.load([str(place)])
 
     def go_back(self) -> None:
         """Return to the view before."""

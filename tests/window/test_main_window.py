@@ -158,6 +158,15 @@ def test_following_a_row_of_the_details_leaves_the_keyboard_in_the_timeline(
     assert QApplication.focusWidget() is child(window.page, TimelineWidget)
 
 
+def test_the_sample_profile_is_opened_from_the_menu_and_the_load_page(window: MainWindow, qtbot: QtBot) -> None:
+    action = next(found for command, found in window._actions if command.name == "open_sample")
+    for ask in (action.trigger, button(window, "Open the sample profile").click):
+        ask()
+        qtbot.waitUntil(lambda: window.is_final and window.session.profile is not None)
+        assert window.session.profile is not None and window.session.profile.manifest.synthetic
+        window.unload()
+
+
 def test_no_key_is_given_twice_and_every_slot_is_there(window: MainWindow) -> None:
     keys = [key for command in COMMANDS for key in command.keys]
     assert len(keys) == len(set(keys)) and all(QKeySequence(key).toString() for key in keys)

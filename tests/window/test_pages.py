@@ -317,7 +317,7 @@ def test_every_key_is_on_the_shortcuts_page(qtbot: QtBot) -> None:
     page = ShortcutsPage()
     qtbot.addWidget(page)
     meanings = [row[1] for table in page.findChildren(CopyTable) for row in rows(table)]
-    assert {command.meaning for command in COMMANDS} <= set(meanings)
+    assert {command.meaning for command in COMMANDS if command.keys} <= set(meanings)
     keys = [row[0] for table in page.findChildren(CopyTable) for row in rows(table)]
     assert {"Alt+Left", "F", "Ctrl+Wheel"} <= set(keys) and len(keys) == len(set(keys))
     told = {command.id for command in TIMELINE_COMMANDS if command.title in meanings}
