@@ -36,6 +36,7 @@ from smprof_desktop.window.facts import devices_of, summary
 from smprof_desktop.window.fields import label
 from smprof_desktop.window.icons import icon
 from smprof_desktop.window.load_page import LoadPage, targets_text
+from smprof_desktop.window.loading_line import LoadingLine
 from smprof_desktop.window.page_list import PageList
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class MainWindow(QMainWindow):
         self._page_title = label(name="page_title")
         self._profile_name = label(name="muted")
         self._badge = label("SYNTHETIC", "badge")
+        self._loading_line = LoadingLine()
         self.load_page = LoadPage(session, settings)
         self._pages["load"] = self.load_page
         self._stack.addWidget(self.load_page)
@@ -87,6 +89,7 @@ class MainWindow(QMainWindow):
         self.load_page.load_asked.connect(self.load)
         self.load_page.unload_asked.connect(self.unload)
         self.load_page.cancel_asked.connect(self.cancel_loading)
+        self._loading_line.cancel_asked.connect(self.cancel_loading)
         self.load_page.files_asked.connect(self.choose_files)
         self.load_page.folder_asked.connect(self.choose_folder)
         self.load_page.sample_asked.connect(self.open_sample)
@@ -120,14 +123,14 @@ class MainWindow(QMainWindow):
         wanted = tuple(targets)
         self._loading_since = time.monotonic()
         self.show_page("load")
-        self.load_page.show_progress(0.0, f"Loading {elide_middle(targets_text(wanted), 120)}")
+        self._show_progress(0.0, f"Loading {elide_middle(targets_text(wanted), 120)}")
         self._loading = self.tasks.start(
             LOADING,
             partial(_open, self._open_targets, wanted),
             partial(self._loaded, wanted, done),
             self._failed,
             self._cancelled,
-            self.load_page.show_progress,
+            self._show_progress,
             dropped=_close,
             alone=True,
         )
@@ -137,6 +140,7 @@ class MainWindow(QMainWindow):
         """Ask the loading to stop."""
         if self._loading is not None:
             self.load_page.show_cancelling()
+            self._loading_line.show_cancelling()
             self.tasks.cancel(self._loading)
 
     def unload(self) -> None:
@@ -156,6 +160,7 @@ class MainWindow(QMainWindow):
         self._page_title.setText(PAGES[number].title)
         if self._navigation.currentRow() != number:
             self._navigation.setCurrentRow(number)
+        self._show_loading_line()
 
     def go_to_page(self, key: str) -> None:
         """Show the page of that key and give it the keyboard."""
@@ -285,6 +290,7 @@ class MainWindow(QMainWindow):
         stacked.setContentsMargins(0, 0, 0, 0)
         stacked.setSpacing(0)
         stacked.addWidget(header)
+        stacked.addWidget(self._loading_line)
         stacked.addWidget(self._stack, 1)
         whole = QWidget()
         row = QHBoxLayout(whole)
@@ -366,8 +372,17 @@ class MainWindow(QMainWindow):
             reads=profile,
         )
 
+    def _show_progress(self, share: float, what: str) -> None:
+        self.load_page.show_progress(share, what)
+        self._loading_line.show_progress(share, what)
+
+    def _show_loading_line(self) -> None:
+        """The Load page tells of the loading itself."""
+        self._loading_line.setVisible(self._loading is not None and self.page_key != "load")
+
     def _loaded(self, targets: tuple[str, ...], done: Callable[[], None] | None, profile: Profile) -> None:
         self._loading = None
+        self._show_loading_line()
         self.load_page.show_idle()
         self.settings.add_recent(
             tuple(
@@ -394,6 +409,7 @@ class MainWindow(QMainWindow):
 
     def _cancelled(self) -> None:
         self._loading = None
+        self._show_loading_line()
         self.load_page.show_idle("Loading was cancelled; nothing was changed.")
         self._enable_actions()
 

@@ -105,6 +105,8 @@ def style_sheet(theme: Theme) -> str:
     #navigation:focus {{ border-right: 2px solid {theme.accent}; }}
     #pane {{ background: {theme.pane}; border-right: 1px solid {theme.border}; }}
     #header {{ background: {theme.window}; border-bottom: 1px solid {theme.border}; }}
+    #loading_line {{ background: {theme.pane}; border-bottom: 1px solid {theme.border}; }}
+    #loading_line QPushButton {{ padding: 1px 9px; }}
     #page_title {{ font-size: 12pt; font-weight: 600; }}
     #muted, #pane_note {{ color: {theme.muted}; }}
     #pane_note {{ padding: 8px 12px; }}

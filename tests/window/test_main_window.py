@@ -33,6 +33,7 @@ from smprof_desktop.slice_ref import SliceRef
 from smprof_desktop.timeline.widget import TimelineWidget
 from smprof_desktop.window.commands import COMMANDS, PAGES
 from smprof_desktop.window.fields import CopyTable
+from smprof_desktop.window.loading_line import LoadingLine
 from smprof_desktop.window.main_window import MainWindow
 from tests.make_profile import write_profile
 from tests.window.conftest import Loader
@@ -194,6 +195,26 @@ def test_progress_is_plain_text_with_a_cancel(window: MainWindow, qtbot: QtBot, 
     qtbot.waitUntil(lambda: window.is_final)
     assert window.load_page.error == "Loading was cancelled; nothing was changed."
     assert window.session.profile is None and window.tasks.is_idle
+
+
+def test_every_page_tells_what_is_being_loaded(
+    window: MainWindow, qtbot: QtBot, loader: Loader, load: Callable[[], None], folder: Path
+) -> None:
+    load()
+    loader.hold = True
+    window.load([str(folder)])
+    line = child(window, LoadingLine)
+    for page in PAGES:
+        window.show_page(page.key)
+        qtbot.waitUntil(
+            lambda: any(
+                found.isVisible() for found in window.findChildren(QLabel) if found.text() == "Reading <b>this</b>"
+            )
+        )
+        assert line.isVisible() == (page.key != "load")
+    QTest.mouseClick(child(line, QPushButton), Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: window.is_final)
+    assert not line.isVisible() and window.session.profile is not None
 
 
 def test_closing_while_loading_is_at_once(window: MainWindow, loader: Loader, folder: Path) -> None:
