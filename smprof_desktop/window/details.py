@@ -55,7 +55,7 @@ class DetailsPane(QWidget):
         header.setSectionResizeMode(2, QHeaderView.ResizeMode.ResizeToContents)
         header.moveSection(2, 1)  # the arrow is seen beside its text
         self.table.offer_values()
-        layout = QVBoxLayout(self)
+        layout = self._layout = QVBoxLayout(self)
         layout.setContentsMargins(10, 6, 10, 6)
         layout.setSpacing(4)
         layout.addWidget(label("Current Selection", "section"))
@@ -77,7 +77,7 @@ class DetailsPane(QWidget):
     @property
     def least_height_px(self) -> int:
         """How high what is shown while nothing is selected is."""
-        return self.layout().totalHeightForWidth(self.width())
+        return self._layout.totalHeightForWidth(self.width())
 
     def _renew(self, _changed: object = None) -> None:
         """Another slice is selected, or none."""
