@@ -35,10 +35,9 @@ from smprof_desktop import destination
 from smprof_desktop.progress import CancelCheck, Progress, silent
 from smprof_desktop.session import Session
 from smprof_desktop.settings import Settings
-from smprof_desktop.slice_ref import SliceRef
 from smprof_desktop.tasks import Tasks, sentence_of
 from smprof_desktop.window.icons import icon
-from smprof_desktop.window.main_window import TITLE, MainWindow
+from smprof_desktop.window.main_window import TITLE, Found, MainWindow, find_with_times
 from smprof_desktop.window.theme import ThemeSwitch
 
 if TYPE_CHECKING:
@@ -63,7 +62,8 @@ def run(
 ) -> int:
     """Open the window, load the targets beside it, return the exit code once it is closed.
 
-    `page`, `range_ns` and `select` are shown once the targets are loaded; without targets `page` at once.
+    `page`, `range_ns` and `select` are shown once the targets are loaded; without targets `page` at once. Without a
+    range the selected slice is framed.
 
     Raises:
         ProfileError: there is no display to open a window on.
@@ -185,13 +185,16 @@ def _show_asked(
     if profile is None:
         return
 
-    def show(found: SliceRef | None) -> None:
+    def show(found: Found | None) -> None:
         if select is not None and found is None:
             sentence = f"No slice's name contains {select[:200]!r}; check the spelling, capitals count."
             if must_find:
                 raise ProfileError(sentence)
             window.show_error(sentence)
-        window.session.select(found)
+        if found is not None and range_ns is None:
+            window.frame(*found)
+        elif found is not None:
+            window.session.select(found[0])
         if range_ns is not None:  # last: selecting moves the view to the slice
             begin_ns, end_ns = (profile.begin_ns + edge_ns for edge_ns in range_ns)
             window.session.show(begin_ns, end_ns)
@@ -201,9 +204,7 @@ def _show_asked(
     if select is None:
         show(None)
     elif must_find:
-        from smprof_desktop.analysis.slices import find
-
-        show(find(profile, select))
+        show(find_with_times(profile, select))
     else:
         window.look_for(select, show)
 

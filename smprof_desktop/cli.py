@@ -206,7 +206,11 @@ def _add_range(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_select(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--select", metavar="TEXT", help="select the first slice of that name, or that contains it")
+    parser.add_argument(
+        "--select",
+        metavar="TEXT",
+        help="select the first slice of that name, or that contains it; framed unless --range is given",
+    )
 
 
 def _range(text: str) -> tuple[int, int]:

@@ -102,6 +102,13 @@ def find(profile: Profile, text: str) -> SliceRef | None:
     return None
 
 
+def times_of(profile: Profile, ref: SliceRef) -> tuple[int, int]:
+    """[start, end) of a slice in ns of the profile's clock."""
+    columns = profile.processes[ref.process].table(ref.table)
+    start_ns, duration_ns = (columns.at(column, np.array([ref.row])) for column in ("start_ns", "duration_ns"))
+    return int(start_ns[0]), int(start_ns[0]) + int(duration_ns[0])
+
+
 def name_of(process: ProcessProfile, table: str, row: int) -> str:
     """The full name of a slice; "(name lost)" where it could not be read."""
     columns = process.table(table)

@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 
 OpenTargets = Callable[[Sequence[str], Progress, CancelCheck], "Profile"]
 
+Found = tuple[SliceRef, int, int]
+"""A slice, its start and its end in ns."""
+
 TITLE = "SMProf Desktop"
 LOADING, FINDING = "load", "find"
 FAULT_MS = 20_000
@@ -176,10 +179,17 @@ class MainWindow(QMainWindow):
         """Say along the bottom, for a while, that something went wrong that no page tells of."""
         self.statusBar().showMessage(sentence, FAULT_MS)
 
-    def look_for(self, text: str, done: Callable[[SliceRef | None], None]) -> None:
-        """Look beside the window for the first slice of that name; `done` is given it, or None."""
+    def look_for(self, text: str, done: Callable[[Found | None], None]) -> None:
+        """Look beside the window for the first slice of that name; `done` is given it and its times, or None."""
         if self.session.profile is not None:
             self._look(self.session.profile, partial(_find, self.session.profile, text), done, self.show_error)
+
+    def frame(self, ref: SliceRef, begin_ns: int, end_ns: int) -> None:
+        """Select the slice, which lies in [begin_ns, end_ns), and show it with its surroundings."""
+        aside_ns = max(1, round((end_ns - begin_ns) * AROUND))
+        self.session.show(begin_ns - aside_ns, end_ns + aside_ns)
+        self.session.select(None)  # what is selected already would not be brought into sight again
+        self.session.select(ref)
 
     def show_longest(self, kernel: str, range_ns: tuple[int, int] | None = None) -> None:
         """Show the longest execution of that kernel, in the range or at all, on the Timeline, selected and framed."""
@@ -187,15 +197,10 @@ class MainWindow(QMainWindow):
         if profile is None:
             return
 
-        def show(found: tuple[SliceRef, int, int] | None) -> None:
-            if found is None or self.session.profile is not profile:
-                return
-            ref, begin_ns, end_ns = found
-            aside_ns = max(1, round((end_ns - begin_ns) * AROUND))
-            self.go_to_page("timeline")
-            self.session.show(begin_ns - aside_ns, end_ns + aside_ns)
-            self.session.select(None)  # what is selected already would not be brought into sight again
-            self.session.select(ref)
+        def show(found: Found | None) -> None:
+            if found is not None and self.session.profile is profile:
+                self.go_to_page("timeline")
+                self.frame(*found)
 
         self._look(profile, partial(_find_longest, profile, kernel, range_ns), show, self.show_fault)
 
@@ -509,6 +514,14 @@ class MainWindow(QMainWindow):
         super().closeEvent(event)
 
 
+def find_with_times(profile: Profile, text: str) -> Found | None:
+    """What `slices.find` finds, with its start and end in ns."""
+    from smprof_desktop.analysis import slices
+
+    ref = slices.find(profile, text)
+    return None if ref is None else (ref, *slices.times_of(profile, ref))
+
+
 def _open(open_targets: OpenTargets, targets: tuple[str, ...], progress: Progress, cancelled: CancelCheck) -> Profile:
     """Open the targets and read what every page needs at once, all on the task's thread."""
     profile = open_targets(targets, progress, cancelled)
@@ -521,15 +534,13 @@ def _open(open_targets: OpenTargets, targets: tuple[str, ...], progress: Progres
     return profile
 
 
-def _find(profile: Profile, text: str, _progress: Progress, _cancelled: CancelCheck) -> SliceRef | None:
-    from smprof_desktop.analysis.slices import find
-
-    return find(profile, text)
+def _find(profile: Profile, text: str, _progress: Progress, _cancelled: CancelCheck) -> Found | None:
+    return find_with_times(profile, text)
 
 
 def _find_longest(
     profile: Profile, kernel: str, range_ns: tuple[int, int] | None, _progress: Progress, cancelled: CancelCheck
-) -> tuple[SliceRef, int, int] | None:
+) -> Found | None:
     from smprof_desktop.analysis import longest
 
     begin_ns, end_ns = range_ns or (None, None)

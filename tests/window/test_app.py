@@ -105,7 +105,10 @@ def test_without_a_display_it_says_what_to_do() -> None:
     assert done.stderr.startswith("smprof-desktop: There is no display") and done.stderr.count("\n") == 1
 
 
-def test_the_window_shows_what_the_command_line_asks_for(qtbot: QtBot, qapp: QApplication, folder: Path) -> None:
+@pytest.mark.parametrize(("range_ns", "shown"), [((10, 30), (10, 30)), (None, (10, 40))])
+def test_the_window_shows_what_the_command_line_asks_for(
+    qtbot: QtBot, qapp: QApplication, folder: Path, range_ns: tuple[int, int] | None, shown: tuple[int, int]
+) -> None:
     seen: list[object] = []
 
     def look() -> None:
@@ -120,8 +123,8 @@ def test_the_window_shows_what_the_command_line_asks_for(qtbot: QtBot, qapp: QAp
     timer = QTimer()
     timer.timeout.connect(look)
     timer.start(5)
-    assert app.run([str(folder)], "timeline", (10, 30), "gemm") == 0
-    assert seen == ["timeline", 10, 30, SliceRef(0, "device", 0), [(str(folder),)]]
+    assert app.run([str(folder)], "timeline", range_ns, "gemm") == 0
+    assert seen == ["timeline", *shown, SliceRef(0, "device", 0), [(str(folder),)]]
 
 
 def test_a_display_that_is_not_there_is_one_sentence_and_no_abort() -> None:
