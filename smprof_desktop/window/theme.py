@@ -25,6 +25,7 @@ class Theme:
     border: str
     accent: str
     accent_text: str
+    link: str
     hover: str
     warning: str
     warning_text: str
@@ -33,13 +34,13 @@ class Theme:
 
 LIGHT = Theme(
     "light", window="#f3f5f7", base="#ffffff", alternate="#f6f8fa", pane="#e8ecf0", text="#1b2128", muted="#5a6673",
-    border="#d0d7de", accent="#1f66b8", accent_text="#ffffff", hover="#dbe3eb", warning="#fff2cc",
-    warning_text="#6b4a00", error="#b3261e",
+    border="#d0d7de", accent="#1f66b8", accent_text="#ffffff", link="#1f66b8", hover="#dbe3eb",
+    warning="#fff2cc", warning_text="#6b4a00", error="#b3261e",
 )  # fmt: skip
 DARK = Theme(
     "dark", window="#1d2025", base="#16181c", alternate="#1b1e23", pane="#181a1f", text="#dee3e9", muted="#97a2af",
-    border="#343a43", accent="#2f78c9", accent_text="#ffffff", hover="#2a2f37", warning="#4a3a10",
-    warning_text="#ffdf8e", error="#ff8a80",
+    border="#343a43", accent="#2f78c9", accent_text="#ffffff", link="#6fabec", hover="#2a2f37",
+    warning="#4a3a10", warning_text="#ffdf8e", error="#ff8a80",
 )  # fmt: skip
 
 
@@ -84,7 +85,7 @@ def palette(theme: Theme) -> QPalette:
         (roles.AlternateBase, theme.alternate), (roles.Button, theme.window), (roles.ButtonText, theme.text),
         (roles.BrightText, theme.error), (roles.Highlight, theme.accent), (roles.HighlightedText, theme.accent_text),
         (roles.ToolTipBase, theme.base), (roles.ToolTipText, theme.text), (roles.PlaceholderText, theme.muted),
-        (roles.Mid, theme.border), (roles.Link, theme.accent), (roles.Accent, theme.accent),
+        (roles.Mid, theme.border), (roles.Link, theme.link), (roles.Accent, theme.accent),
     ):  # fmt: skip
         result.setColor(role, QColor(colour))
     for role in (roles.WindowText, roles.Text, roles.ButtonText):

@@ -23,7 +23,7 @@ def test_every_text_stands_out_from_what_is_behind_it(theme: Theme) -> None:
     pairs = [
         *(
             (text, behind)
-            for text in (theme.text, theme.muted)
+            for text in (theme.text, theme.muted, theme.link)
             for behind in (theme.window, theme.base, theme.alternate)
         ),
         (theme.text, theme.hover),
