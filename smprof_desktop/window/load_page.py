@@ -80,6 +80,7 @@ class LoadPage(QWidget):
         self._recent.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self._recent.setUniformItemSizes(True)
         self._no_recent = label("What you load is listed here.", "muted")
+        self.setFocusProxy(self._path)
         self._build()
         self._connect()
         self._show_profile()

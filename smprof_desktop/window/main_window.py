@@ -458,7 +458,7 @@ class MainWindow(QMainWindow):
         proxy = self.page.focusProxy()
         candidates = [*([proxy] if proxy is not None else []), self.page, *self.page.findChildren(QWidget)]
         for widget in candidates:
-            if widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.isVisible() and widget.isEnabled():
+            if widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.isVisibleTo(self) and widget.isEnabled():
                 widget.setFocus(Qt.FocusReason.TabFocusReason)
                 return
 

@@ -135,6 +135,16 @@ def test_the_timeline_has_the_keyboard_once_it_is_shown(
     assert window.page_key == "timeline" and QApplication.focusWidget() is timeline
 
 
+@pytest.mark.parametrize(("page", "kind"), [("timeline", TimelineWidget), ("load", QLineEdit)])
+def test_a_page_that_is_gone_to_before_the_window_is_shown_has_the_keyboard(
+    window: MainWindow, qtbot: QtBot, page: str, kind: type[QWidget]
+) -> None:
+    window.hide()
+    window.go_to_page(page)
+    window.show()
+    assert window.focusWidget() is child(window.page, kind)
+
+
 def test_letters_in_the_left_pane_switch_no_page(window: MainWindow, qtbot: QtBot) -> None:
     navigation = child(window, QListWidget, "navigation")
     navigation.setFocus()
