@@ -59,10 +59,14 @@ class Scope:
     def edges_ns(self) -> Int64s | None:
         """Bins of time for what is drawn over time, in ns of the profile's clock; None where nothing takes any.
 
-        Of a range that reaches out of the profile only what is inside: the curves should not shrink beside nothing.
+        The profile reaches from the first slice or window to the last: a window without slices is idle time. Of a range
+        that reaches out of it only what is inside: the curves should not shrink beside nothing.
         """
-        begin_ns = max(self.profile.begin_ns, self.profile.begin_ns if self.begin_ns is None else self.begin_ns)
-        end_ns = min(self.profile.end_ns, self.profile.end_ns if self.end_ns is None else self.end_ns)
+        windows = [window for process in self.profile.processes for window in process.info.windows_ns]
+        first_ns = min([self.profile.begin_ns, *(window[0] for window in windows)])
+        last_ns = max([self.profile.end_ns, *(window[1] for window in windows)])
+        begin_ns = first_ns if self.begin_ns is None else max(first_ns, self.begin_ns)
+        end_ns = last_ns if self.end_ns is None else min(last_ns, self.end_ns)
         return bin_edges(begin_ns, end_ns, UTILIZATION_BINS) if begin_ns < end_ns else None
 
 

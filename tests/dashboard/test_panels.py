@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smprof.profile import schema
+from smprof_desktop import report
 from smprof_desktop.analysis import utilization
 from smprof_desktop.analysis.executions import Part
 from smprof_desktop.dashboard.panels import (
@@ -130,6 +131,20 @@ def test_utilization_over_time_is_a_line_per_host(tmp_path: Path) -> None:
     assert first.values[10] == 50.0 and first.values[55] == 0.0
     assert second.values[10] == 100.0 and second.values[30] == 0.0 and np.isnan(second.values[60])
     assert first.mean == pytest.approx(29.0) and second.mean == pytest.approx(50.0)
+
+
+def test_utilization_over_time_covers_windows_without_slices(tmp_path: Path) -> None:
+    text = """
+process 0 window=-100:900
+device 0 "NVIDIA H100" used
+kernel 0/7 0+100 gemm
+"""
+    made = figure("gpu_utilization_over_time", tmp_path, text)
+    assert isinstance(made, Lines)
+    assert made.lines[0].mean == 10
+    assert (int(made.edges_ns[0]), int(made.edges_ns[-1])) == (-100, 900)
+    [device] = report.build(make_profile(tmp_path / "again", text))["devices"]
+    assert device["utilization"] == 0.1
 
 
 def test_kernels_by_time_and_by_count(tmp_path: Path) -> None:
