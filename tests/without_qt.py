@@ -21,6 +21,9 @@ import pytest
 from tests.no_qt import sitecustomize
 
 _QT = re.compile(r"PySide6|pyqtgraph|\bqtbot\b|\bqapp\b|^needs_qt = True$", re.MULTILINE)
+_LONG = ("soak/", "profile/test_damage.py", "importers/test_hostile.py", "importers/test_round_trip.py")
+"""Left out as well: minutes of damage and size, which import nothing that other tests do not."""
+
 BLOCKER = Path(__file__).parent / "no_qt"
 
 sitecustomize.block()
@@ -37,5 +40,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Leave out test files that need Qt."""
     if collection_path.suffix == ".py" and collection_path.name.startswith("test_"):
-        return True if _QT.search(collection_path.read_text(encoding="utf-8")) else None
+        place = collection_path.relative_to(Path(__file__).parent).as_posix()
+        return True if place.startswith(_LONG) or _QT.search(collection_path.read_text(encoding="utf-8")) else None
     return None

@@ -10,8 +10,11 @@ import sys
 import time
 from pathlib import Path
 
-from smprof.profile.reader import Profile
+# First, as in the application: the package chooses Arrow's allocator.
 from smprof_desktop import report
+
+# isort: split
+from smprof.profile.reader import Profile
 
 if __name__ == "__main__":
     profile = Profile.open(Path(sys.argv[1]))
