@@ -12,7 +12,6 @@ from smprof.profile.manifest import ProfileError
 from smprof.profile.schema import HOST_KINDS
 from smprof_desktop.analysis import kernels, launches, ledger, names, operators, steps, utilization
 from smprof_desktop.analysis.intervals import Int64s
-from smprof_desktop.analysis.utilization import windows_of
 from smprof_desktop.progress import CancelCheck, Progress, never, silent
 from smprof_desktop.report_figures import DeviceFigures, Figures, Wanted, of_profile
 from smprof_desktop.report_text import text
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from smprof.profile.manifest import Loss
     from smprof.profile.reader import Profile
 
-__all__ = ["Built", "build", "text", "windows_of", "work_out"]
+__all__ = ["Built", "build", "text", "work_out"]
 
 REPORT_VERSION = 1
 SLICE_KINDS = ("device", *HOST_KINDS, "annotation")

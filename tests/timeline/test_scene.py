@@ -11,6 +11,7 @@ import pytest
 
 from smprof.profile.reader import Profile
 from smprof_desktop import report
+from smprof_desktop.analysis import utilization
 from smprof_desktop.dashboard import panels
 from smprof_desktop.slice_ref import SliceRef
 from smprof_desktop.timeline.draw_list import DrawList, Header
@@ -166,7 +167,7 @@ def test_utilization_is_that_of_report_and_panel(tmp_path: Path, text: str) -> N
     assert sums == {f"{100 * active / window:.0f} %"}
     panel = panels.gpu_utilization_over_time(panels.Scope(profile))
     assert isinstance(panel, panels.Lines)
-    windows = [window for process in profile.processes for window in report.windows_of(process)]
+    windows = [window for process in profile.processes for window in utilization.windows_of(process)]
     if all(
         profile.begin_ns <= begin and end <= profile.end_ns for begin, end in windows
     ):  # the panel ends with the slices
