@@ -28,18 +28,18 @@ from smprof_desktop.progress import CancelCheck, Progress
 from smprof_desktop.session import Session
 from smprof_desktop.slice_ref import SliceRef
 from smprof_desktop.tasks import Tasks
-from smprof_desktop.timeline import links, pictures
+from smprof_desktop.timeline import pictures
 from smprof_desktop.timeline.colours import DARK, LIGHT
 from smprof_desktop.timeline.draw_list import DrawList, Hit
+from smprof_desktop.timeline.gestures import Gestures
 from smprof_desktop.timeline.hover import HoverText
 from smprof_desktop.timeline.keys import COMMANDS
 from smprof_desktop.timeline.layout import Frame, Metrics
-from smprof_desktop.timeline.links import Selected
 from smprof_desktop.timeline.maker import Curve, Maker, RowPicture
-from smprof_desktop.timeline.memory import Later
 from smprof_desktop.timeline.paint_raster import RasterPainter
 from smprof_desktop.timeline.pictures import Key, Want
 from smprof_desktop.timeline.scene import Opened, Scene, with_scroll
+from smprof_desktop.timeline.selecting import Selecting
 from smprof_desktop.timeline.viewport import Viewport, duration_text, time_text
 
 if TYPE_CHECKING:
@@ -47,21 +47,15 @@ if TYPE_CHECKING:
 
 ZOOM_STEP = 1.5
 PAN_SHARE = 0.2
-WHEEL_NOTCH = 120.0
-NOTCH_FACTOR = 1.3
 SETTLE_MS = 500
 """A view that has stood so long is one that `back` returns to."""
 MOVING_BUDGET_S = 0.006
-DRAG_FROM_PX = 4
 HEADER_PX = 290.0
 MIN_HEADER_PX, MAX_HEADER_SHARE = 90.0, 0.6
-GRIP_PX = 4
 AROUND_ROWS = 4
-FIT_PADDING = 0.15
-SURROUNDINGS = 8.0
 NO_PROFILE = "No profile is loaded."
 PREPARING = "Preparing the timeline…"
-OPENING, FETCHING, LOOKING, WALKING = "timeline", "pictures", "selection", "neighbour"
+OPENING, FETCHING = "timeline", "pictures"
 """Kinds of tasks."""
 
 
@@ -81,38 +75,37 @@ class TimelineWidget(QAbstractScrollArea):
         super().__init__(parent)
         self.session = session
         self.scene: Scene | None = None
-        self._tasks = tasks
+        self.tasks = tasks
         self._note = NO_PROFILE
-        self._is_opening = self._is_fetching = self._is_looking = False
-        self._after_look: Callable[[], None] | None = None
-        self._seen = (session.begin_ns, session.end_ns)
-        """The range when the selection was made."""
+        self._is_opening = self._is_fetching = False
+        self.selecting = Selecting(self)
+        self._gestures = Gestures(self)
         self.expanded: frozenset[str] = frozenset()
         self.focus_key = ""
         self.header_px = HEADER_PX
         self.view = Viewport(0, 1, 1.0)
-        self._fit_view: Viewport | None = None
-        self._press: QPointF | None = None
-        self._drag = ""
-        self._last = QPointF()
         self._painter: RasterPainter | None = None
         self._keys = {_combined(key): command.id for command in COMMANDS for key in command.keys}
         self._actions: dict[str, Callable[[], None]] = {
             "zoom_in": lambda: self.zoom(1 / ZOOM_STEP),
             "zoom_out": lambda: self.zoom(ZOOM_STEP),
-            "pan_left": lambda: self._move(self.view.panned(-PAN_SHARE * self.view.width_px, self._scene().limits)),
-            "pan_right": lambda: self._move(self.view.panned(PAN_SHARE * self.view.width_px, self._scene().limits)),
-            "fit_selection": self.fit_selection,
+            "pan_left": lambda: self.go_to(
+                self.view.panned(-PAN_SHARE * self.view.width_px, self.opened_scene().limits)
+            ),
+            "pan_right": lambda: self.go_to(
+                self.view.panned(PAN_SHARE * self.view.width_px, self.opened_scene().limits)
+            ),
+            "fit_selection": self.selecting.fit,
             "fit_all": self.fit_all,
             "lane_up": lambda: self._focus_by(-1),
             "lane_down": lambda: self._focus_by(1),
-            "page_up": lambda: self._scroll_by(-0.8 * self.viewport().height()),
-            "page_down": lambda: self._scroll_by(0.8 * self.viewport().height()),
+            "page_up": lambda: self.scroll_by(-0.8 * self.viewport().height()),
+            "page_down": lambda: self.scroll_by(0.8 * self.viewport().height()),
             "toggle_lane": lambda: self.toggle(self.focus_key),
-            "link_back": lambda: self._walk_link(-1),
-            "link_forward": lambda: self._walk_link(1),
-            "previous_slice": lambda: self._walk_lane(-1),
-            "next_slice": lambda: self._walk_lane(1),
+            "link_back": lambda: self.selecting.walk_link(-1),
+            "link_forward": lambda: self.selecting.walk_link(1),
+            "previous_slice": lambda: self.selecting.walk_lane(-1),
+            "next_slice": lambda: self.selecting.walk_lane(1),
             "deselect": lambda: self.session.select(None),
             "back": self.session.back,
             "forward": self.session.forward,
@@ -121,7 +114,7 @@ class TimelineWidget(QAbstractScrollArea):
         self._settle.setSingleShot(True)
         self._settle.setInterval(SETTLE_MS)
         self._settle.timeout.connect(self._remember)
-        self._hover = HoverText(self.viewport())
+        self.hover = HoverText(self.viewport())
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -130,14 +123,14 @@ class TimelineWidget(QAbstractScrollArea):
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         session.profile_changed.connect(self._on_profile)
         session.range_changed.connect(self._on_range)
-        session.selection_changed.connect(self._on_selection)
+        session.selection_changed.connect(self.selecting.on_selection)
         self._on_profile(session.profile)
 
     @property
     def is_final(self) -> bool:
         """Whether the picture shows all it will. Has what is missing fetched, also while nothing paints it."""
-        if self.scene is None or self._is_looking:
-            return not self._is_opening and not self._is_looking
+        if self.scene is None or self.selecting.is_looking:
+            return not self._is_opening and not self.selecting.is_looking
         drawing = self.draw_list()
         self._fetch()
         return drawing is None or drawing.is_final
@@ -170,63 +163,76 @@ class TimelineWidget(QAbstractScrollArea):
             x_px = self.viewport().mapFromGlobal(self.cursor().pos()).x() - self.header_px
             if not (self.viewport().underMouse() and 0 <= x_px <= self.view.width_px):
                 x_px = self.view.width_px / 2
-        self._move(self.view.zoomed(factor, x_px, self._scene().limits))
+        self.go_to(self.view.zoomed(factor, x_px, self.opened_scene().limits))
 
     def fit_all(self) -> None:
         """Show the whole profile."""
-        limits = self._scene().limits
-        self._move(self.view.fitted(limits.begin_ns, limits.end_ns, limits), remember=True)
-
-    def fit_selection(self) -> None:
-        """Show the selected slice; where it already fits, its surroundings."""
-        if self.session.selection is None:
-            return
-        if self._fit_view is not None and self.view == self._fit_view:
-            self._move(self.view.zoomed(SURROUNDINGS, self.view.width_px / 2, self._scene().limits), remember=True)
-            return
-        try:
-            begin, end = self._scene().times_of(self.session.selection)
-        except Later:
-            self._after_look = self.fit_selection
-            return
-        self._move(self.view.fitted(begin, end, self._scene().limits, FIT_PADDING), remember=True)
-        self._fit_view = self.view
-        self._bring_into_sight(self.session.selection)
+        limits = self.opened_scene().limits
+        self.go_to(self.view.fitted(limits.begin_ns, limits.end_ns, limits), remember=True)
 
     def toggle(self, key: str) -> None:
         """Expand or collapse a lane."""
-        lane = self._scene().tree.by_key.get(key)
+        lane = self.opened_scene().tree.by_key.get(key)
         if lane is not None and lane.can_expand:
             self.expanded = self.expanded ^ {key}
             self._update_scroll_bar()
             self.viewport().update()
 
-    def reveal(self, ref: SliceRef) -> None:
-        """Bring a slice into sight: open the groups around it, scroll, and move in time where it lies outside.
-
-        Raises Later where its times are not in memory.
-        """
-        scene = self._scene()
-        if scene.tree.place(ref) is None:
-            return
-        begin, end = scene.times_of(ref)
-        if begin >= self.view.end_ns or max(end, begin + 1) <= self.view.begin_ns:
-            at_px = self.view.x_px(begin)
-            self._move(self.view.panned(at_px - self.view.width_px / 2, scene.limits), remember=True)
-        self._bring_into_sight(ref)
-
-    def _scene(self) -> Scene:
+    def opened_scene(self) -> Scene:
+        """The scene. Raises RuntimeError where no profile is shown."""
         if self.scene is None:
             raise RuntimeError("the timeline has no profile")
         return self.scene
 
-    def _move(self, view: Viewport, remember: bool = False) -> None:
+    def go_to(self, view: Viewport, remember: bool = False) -> None:
         """Make a view the present one. A movement is remembered once it has come to rest."""
         self.view = view
         self._settle.stop() if remember else self._settle.start()
-        self._hover.hide()
+        self.hover.hide()
         self.session.show(view.begin_ns, view.end_ns, remember=remember)
         self.viewport().update()
+
+    def scroll_by(self, dy_px: float) -> None:
+        """Scroll the lanes, as far as there are any."""
+        bar = self.verticalScrollBar()
+        bar.setValue(round(with_scroll(self.frame(), bar.value() + dy_px, self.opened_scene()).scroll_px))
+
+    def set_header(self, width_px: float) -> None:
+        """Give the header column that width, within bounds."""
+        self.header_px = min(
+            max(width_px, MIN_HEADER_PX), max(MIN_HEADER_PX, self.viewport().width() * MAX_HEADER_SHARE)
+        )
+        self.view = self.view.resized(self._lanes_width())
+        self.viewport().update()
+
+    def bring_into_sight(self, ref: SliceRef) -> None:
+        """Open the groups around a slice and scroll to it; time stays."""
+        scene = self.opened_scene()
+        place = scene.tree.place(ref)
+        if place is None:
+            return
+        key, row = place
+        opened = self.expanded | set(scene.tree.ancestors(key)) | ({key} if row > 0 else set())
+        if opened != self.expanded:
+            self.expanded = opened
+            self._update_scroll_bar()
+        self._scroll_to(*scene.lane_span_px(self.expanded, key, row))
+        self.focus_key = key
+        self.viewport().update()
+
+    def show_hover(self, position: QPointF) -> None:
+        """Tell beside the pointer what lies under it."""
+        hit = self.opened_scene().hit(self.frame(), position.x(), position.y())
+        self.hover.show_at(position.toPoint(), self._hover_text(hit))
+
+    def come_to_rest(self) -> None:
+        """A movement has ended: `back` returns to this view."""
+        self._settle.stop()
+        self._remember()
+
+    def _pan_by(self, share: float) -> None:
+        """Move in time by that share of what is seen."""
+        self.go_to(self.view.panned(share * self.view.width_px, self.opened_scene().limits))
 
     def _remember(self) -> None:
         if self.scene is not None:
@@ -234,19 +240,17 @@ class TimelineWidget(QAbstractScrollArea):
 
     def _on_profile(self, profile: Profile | None) -> None:
         self._settle.stop()
-        self._hover.hide()
-        self._fit_view = None
-        self._after_look = None
-        self._is_fetching = self._is_looking = False
-        for kind in (FETCHING, LOOKING):
-            self._tasks.cancel_kind(kind)
+        self.hover.hide()
+        self.selecting.forget()
+        self._is_fetching = False
+        self.tasks.cancel_kind(FETCHING)
         self._show_scene(None)
         self._is_opening = profile is not None
         self._note = NO_PROFILE if profile is None else PREPARING
         if profile is None:
-            self._tasks.cancel_kind(OPENING)
+            self.tasks.cancel_kind(OPENING)
             return
-        self._tasks.start(
+        self.tasks.start(
             OPENING, partial(_read, profile), self._on_opened, self._on_not_opened, reads=profile, alone=True
         )
 
@@ -254,7 +258,7 @@ class TimelineWidget(QAbstractScrollArea):
         self._is_opening = False
         self._show_scene(opened)
         if self.session.selection is not None:
-            self._look_at(self.session.selection)
+            self.selecting.look_at(self.session.selection)
 
     def _on_not_opened(self, sentence: str) -> None:
         self._is_opening = False
@@ -279,12 +283,12 @@ class TimelineWidget(QAbstractScrollArea):
     def _fetch(self) -> None:
         """Have a task make what the last frame could not show. One at a time: its answer tells what is wanted next."""
         scene = self.scene
-        if scene is None or not scene.wanted or self._is_fetching or self._tasks.is_closed:
+        if scene is None or not scene.wanted or self._is_fetching or self.tasks.is_closed:
             return
         self._is_fetching = True
         # Rows first: they are what is looked at, and the exact share of many streams takes longest.
         wants = sorted(scene.wanted, key=lambda want: isinstance(want.key, str))
-        self._tasks.start(
+        self.tasks.start(
             FETCHING,
             partial(_make, scene.opened.maker, wants),
             partial(self._on_fetched, scene),
@@ -317,60 +321,6 @@ class TimelineWidget(QAbstractScrollArea):
             self.view = plain.zoomed(1.0, 0.0, self.scene.limits)
         self.viewport().update()
 
-    def _on_selection(self, ref: SliceRef | None) -> None:
-        self._after_look = None
-        self._is_looking = False
-        self._seen = (self.session.begin_ns, self.session.end_ns)
-        self.viewport().update()
-        if self.scene is None:
-            return
-        self.scene.selected = None
-        if ref is None:
-            self._tasks.cancel_kind(LOOKING)
-        else:
-            self._look_at(ref)
-
-    def _look_at(self, ref: SliceRef) -> None:
-        """Bring the selected slice into sight, at once if its times are in memory, and have its link looked up."""
-        scene = self._scene()
-        is_revealed = True
-        try:
-            self._reveal_unless_moved(ref)
-        except Later:
-            is_revealed = False
-        self._is_looking = True
-        self._tasks.start(
-            LOOKING,
-            partial(_look_up, scene.profile, ref),
-            partial(self._on_looked_up, scene, is_revealed),
-            self._on_not_looked_up,
-            reads=scene.profile,
-        )
-
-    def _reveal_unless_moved(self, ref: SliceRef) -> None:
-        """`reveal`, but whoever moved the view since the slice was selected wants to be there."""
-        if self._seen == (self.session.begin_ns, self.session.end_ns):
-            self.reveal(ref)
-        else:
-            self._bring_into_sight(ref)
-
-    def _on_looked_up(self, scene: Scene, is_revealed: bool, selected: Selected) -> None:
-        self._is_looking = False
-        scene.selected = selected
-        if scene is not self.scene:
-            return
-        if not is_revealed:
-            self._reveal_unless_moved(selected.ref)
-        following, self._after_look = self._after_look, None
-        if following is not None:
-            following()
-        self.viewport().update()
-
-    def _on_not_looked_up(self, sentence: str) -> None:
-        self._is_looking = False
-        self._after_look = None
-        self.faulted.emit(sentence)
-
     def _lanes_width(self) -> float:
         return max(float(self.viewport().width()) - self.header_px, 1.0)
 
@@ -390,86 +340,25 @@ class TimelineWidget(QAbstractScrollArea):
         bar.setPageStep(max(1, round(seen)))
         bar.setSingleStep(round(self.scene.metrics.row_px))
 
-    def _scroll_by(self, dy_px: float) -> None:
-        bar = self.verticalScrollBar()
-        bar.setValue(round(with_scroll(self.frame(), bar.value() + dy_px, self._scene()).scroll_px))
-
     def _scroll_to(self, top_px: float, bottom_px: float) -> None:
         """Scroll as little as brings [top_px, bottom_px) of the lanes into sight, with some rows around it."""
         bar = self.verticalScrollBar()
-        seen = self.viewport().height() - self._scene().top_px
-        around = min(AROUND_ROWS * self._scene().metrics.row_px, max(seen - (bottom_px - top_px), 0.0) / 2)
+        seen = self.viewport().height() - self.opened_scene().top_px
+        around = min(AROUND_ROWS * self.opened_scene().metrics.row_px, max(seen - (bottom_px - top_px), 0.0) / 2)
         if top_px - around < bar.value():
             bar.setValue(round(top_px - around))
         elif bottom_px + around > bar.value() + seen:
             bar.setValue(round(bottom_px + around - seen))
 
-    def _bring_into_sight(self, ref: SliceRef) -> None:
-        scene = self._scene()
-        place = scene.tree.place(ref)
-        if place is None:
-            return
-        key, row = place
-        opened = self.expanded | set(scene.tree.ancestors(key)) | ({key} if row > 0 else set())
-        if opened != self.expanded:
-            self.expanded = opened
-            self._update_scroll_bar()
-        self._scroll_to(*scene.lane_span_px(self.expanded, key, row))
-        self.focus_key = key
-        self.viewport().update()
-
     def _focus_by(self, step: int) -> None:
-        layout = self._scene().layout(self.expanded)
+        layout = self.opened_scene().layout(self.expanded)
         if not layout.lanes:
             return
         at = layout.index.get(self.focus_key, -1 if step > 0 else len(layout.lanes))
         key = layout.lanes[min(max(at + step, 0), len(layout.lanes) - 1)].key
         self.focus_key = key
-        self._scroll_to(*self._scene().lane_span_px(self.expanded, key))
+        self._scroll_to(*self.opened_scene().lane_span_px(self.expanded, key))
         self.viewport().update()
-
-    def _walk_lane(self, step: int) -> None:
-        selected, scene = self.session.selection, self._scene()
-        if selected is None:
-            return
-        try:
-            found = scene.neighbour(selected, step)
-        except Later:
-            self._tasks.start(
-                WALKING,
-                partial(_neighbour, scene, selected, step),
-                partial(self._on_walked, selected),
-                self.faulted.emit,
-                reads=scene.profile,
-            )
-            return
-        self._on_walked(selected, found)
-
-    def _on_walked(self, origin: SliceRef, found: SliceRef | None) -> None:
-        if found is not None and self.session.selection == origin:
-            self.session.select(found)
-
-    def _walk_link(self, step: int) -> None:
-        """Along the selected slice's link: launch, first execution, next execution, … and back to the launch."""
-        selected = self.session.selection
-        try:
-            link = self._scene().link_of(selected) if selected is not None else None
-        except Later:
-            self._after_look = partial(self._walk_link, step)
-            return
-        if selected is None or link is None:
-            return
-        launch, executions = link.launch, link.executions
-        if selected.table != "device":
-            if step > 0:
-                self.session.select(SliceRef(launch.process, "device", int(executions[0])))
-        elif step < 0:
-            self.session.select(launch)
-        else:
-            rows = executions.tolist()
-            following = rows[rows.index(selected.row) + 1 :]
-            if following:
-                self.session.select(SliceRef(launch.process, "device", following[0]))
 
     def _hover_text(self, hit: Hit | None) -> str:
         if hit is None or self.scene is None:
@@ -481,34 +370,6 @@ class TimelineWidget(QAbstractScrollArea):
             lane = self.scene.tree.by_key[hit.key]
             return f"{lane.label}\n{lane.detail}" if lane.detail else lane.label
         return ""
-
-    def _on_grip(self, x_px: float) -> bool:
-        return abs(x_px - self.header_px) <= GRIP_PX
-
-    def _centre_on(self, x_px: float) -> None:
-        """Move the view to where the overview strip was pressed."""
-        time_ns = self._scene().overview_time_ns(self.frame(), x_px)
-        self._move(self.view.panned(self.view.x_px(time_ns) - self.view.width_px / 2, self._scene().limits))
-
-    def _set_header(self, width_px: float) -> None:
-        self.header_px = min(
-            max(width_px, MIN_HEADER_PX), max(MIN_HEADER_PX, self.viewport().width() * MAX_HEADER_SHARE)
-        )
-        self.view = self.view.resized(self._lanes_width())
-        self.viewport().update()
-
-    def _release_click(self, position: QPointF) -> None:
-        hit = self._scene().hit(self.frame(), position.x(), position.y())
-        if hit is None:
-            return
-        if hit.part == "header":
-            self.focus_key = hit.key
-            self.toggle(hit.key)
-            self.viewport().update()
-        elif hit.part == "lane":
-            self.focus_key = hit.key
-            self.session.select(hit.ref)
-            self.viewport().update()
 
     # Overrides of Qt methods.
 
@@ -534,94 +395,32 @@ class TimelineWidget(QAbstractScrollArea):
         self.run(command)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        if self.scene is None:
-            return
-        event.accept()
-        angle, pixels = event.angleDelta(), event.pixelDelta()
-        modifiers = event.modifiers()
-        if modifiers & Qt.KeyboardModifier.ControlModifier:
-            delta = angle.y() or angle.x()
-            if delta:
-                self.zoom(NOTCH_FACTOR ** (-delta / WHEEL_NOTCH), event.position().x() - self.header_px)
-            return
-        dx, dy = (pixels.x(), pixels.y()) if not pixels.isNull() else (angle.x() * 0.5, angle.y() * 0.5)
-        if modifiers & Qt.KeyboardModifier.ShiftModifier and not dx:
-            dx, dy = dy, 0
-        # A touchpad reports both; the greater one counts, or lanes would slide while one moves in time.
-        if abs(dx) > abs(dy):
-            self._move(self.view.panned(-dx, self.scene.limits))
-        elif dy:
-            self._scroll_by(-dy)
-            self._hover.hide()
+        if self.scene is not None:
+            self._gestures.wheel(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        if self.scene is None or event.button() not in (Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton):
-            return
-        position = event.position()
-        self._press = self._last = position
-        self._drag = ""
-        if self._on_grip(position.x()):
-            self._drag = "grip"
-        elif position.y() < self.scene.metrics.overview_px and position.x() > self.header_px:
-            self._drag = "overview"
-            self._centre_on(position.x())
+        if self.scene is not None:
+            self._gestures.press(event)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        if self.scene is None:
-            return
-        position = event.position()
-        if self._press is None:
-            self.viewport().setCursor(
-                Qt.CursorShape.SplitHCursor if self._on_grip(position.x()) else Qt.CursorShape.ArrowCursor
-            )
-            hit = self.scene.hit(self.frame(), position.x(), position.y())
-            self._hover.show_at(position.toPoint(), self._hover_text(hit))
-            return
-        if not self._drag and (position - self._press).manhattanLength() >= DRAG_FROM_PX:
-            self._drag = "lanes"
-            self._last = self._press
-            self._hover.hide()
-        moved, self._last = position - self._last, position
-        if self._drag == "grip":
-            self._set_header(position.x())
-        elif self._drag == "overview":
-            self._centre_on(position.x())
-        elif self._drag == "lanes":
-            if moved.y():
-                self._scroll_by(-moved.y())
-            if moved.x() and self._press.x() > self.header_px:
-                self._move(self.view.panned(-moved.x(), self.scene.limits))
+        if self.scene is not None:
+            self._gestures.move(event)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        pressed, dragged = self._press, self._drag
-        self._press, self._drag = None, ""
-        if self.scene is None or pressed is None:
-            return
-        if dragged in ("lanes", "overview"):
-            self._settle.stop()
-            self._remember()
-        elif not dragged and event.button() == Qt.MouseButton.LeftButton:
-            self._release_click(event.position())
+        if self.scene is not None:
+            self._gestures.release(event)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        if self.scene is None or event.button() != Qt.MouseButton.LeftButton:
-            return
-        hit = self.scene.hit(self.frame(), event.position().x(), event.position().y())
-        if hit is not None and hit.ref is not None:
-            self.session.select(hit.ref)
-            self._move(self.view.fitted(hit.begin_ns, hit.end_ns, self.scene.limits, FIT_PADDING), remember=True)
-            self._fit_view = self.view
-        elif hit is not None and hit.part == "header":
-            # The second press of a double click is a press like any other, or every other quick click would be lost.
-            self.mousePressEvent(event)
+        if self.scene is not None:
+            self._gestures.double_click(event)
 
     def leaveEvent(self, event: QEvent) -> None:
-        self._hover.hide()
+        self.hover.hide()
         super().leaveEvent(event)
 
     def hideEvent(self, event: QEvent) -> None:
         self._settle.stop()
-        self._hover.hide()
+        self.hover.hide()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         self.view = self.view.resized(self._lanes_width())
@@ -676,14 +475,6 @@ def _make(
     maker: Maker, wants: list[Want], _progress: Progress, cancelled: CancelCheck
 ) -> list[tuple[Key, RowPicture | Curve | None]]:
     return pictures.fetch(maker, wants, cancelled)
-
-
-def _look_up(profile: Profile, ref: SliceRef, _progress: Progress, _cancelled: CancelCheck) -> Selected:
-    return links.look_up(profile, ref)
-
-
-def _neighbour(scene: Scene, ref: SliceRef, step: int, _progress: Progress, _cancelled: CancelCheck) -> SliceRef | None:
-    return scene.neighbour(ref, step, waits=True)
 
 
 def _combined(key: str) -> int:

@@ -56,7 +56,7 @@ class TimelinePage(QWidget):
         self._share_out()
         if ref is not None and self.timeline.scene is not None:
             with suppress(Later):  # it is brought into sight once it is read
-                self.timeline.reveal(ref)
+                self.timeline.selecting.reveal(ref)
 
     def _share_out(self) -> None:
         """Give timeline and details their heights."""

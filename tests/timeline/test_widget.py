@@ -256,11 +256,11 @@ def test_back_and_forward_lead_through_past_views(widget: TimelineWidget, qtbot:
 
 def test_hovering_shows_the_name_as_plain_text(widget: TimelineWidget, qtbot: QtBot) -> None:
     qtbot.mouseMove(widget.viewport(), point_of(widget, "odd <b>name</b>"))
-    assert widget._hover.isVisible()
-    assert widget._hover.textFormat() == Qt.TextFormat.PlainText
-    assert widget._hover.text().splitlines() == ["odd <b>name</b>", "1 µs from 0.000\u202f070 s"]
+    assert widget.hover.isVisible()
+    assert widget.hover.textFormat() == Qt.TextFormat.PlainText
+    assert widget.hover.text().splitlines() == ["odd <b>name</b>", "1 µs from 0.000\u202f070 s"]
     qtbot.mouseMove(widget.viewport(), QPoint(round(widget.header_px) + 2, 590))
-    assert not widget._hover.isVisible()
+    assert not widget.hover.isVisible()
 
 
 def test_a_long_name_breaks_into_lines_and_loses_nothing() -> None:
