@@ -128,6 +128,23 @@ def opening(options: argparse.Namespace) -> Iterator[Measure]:
     yield Measure("resident", what, each, "B", None, None, "<= 40 B", each <= 40)
 
 
+def flight(options: argparse.Namespace) -> Iterator[Measure]:
+    """A stored flight over the longest profile, against the same one over a short profile."""
+    passes = 3
+    small, large = (child("flight.py", synthetic(slices), passes) for slices in (1_000_000, options.large))
+    flown = f"a flight of {large['views']} views over {options.large:,} slices, least of {passes} passes"
+    value, against = large["median_ms"], small["median_ms"]
+    what = f"one frame while it moves, what is not in memory being read beside it; {flown}, against 1,000,000 slices"
+    holds = value <= min(16.0, 1.3 * against)
+    yield Measure("flight_median", what, value, "ms", against, value / against, "<= 16 ms and <= 1.3 x", holds)
+    what = f"99th percentile of those frames in the worst quarter of the flight ({large['final_share']:.0%} are final)"
+    yield Measure("flight_p99", what, large["p99_ms"], "ms", None, None, "<= 33 ms", large["p99_ms"] <= 33)
+    what = f"until a view that stands is final, mean of that flight (at most {large['most_ms_to_final']:.0f} ms)"
+    yield Measure("flight_final", what, large["ms_to_final"], "ms", None, None, "for information", True)
+    what = f"one frame that waits for all it shows, median (p99 {large['waiting_p99_ms']:.0f} ms)"
+    yield Measure("flight_waiting", what, large["waiting_median_ms"], "ms", None, None, "for information", True)
+
+
 def synthetic(slices: int) -> Path:
     """A made-up profile of that many slices; kept until what writes it changes."""
     digest = hashlib.sha256()
@@ -152,6 +169,7 @@ BENCHES: dict[str, Callable[[argparse.Namespace], Iterator[Measure]]] = {
     "kineto_import": kineto_import,
     "figures": figures,
     "opening": opening,
+    "flight": flight,
 }
 
 
