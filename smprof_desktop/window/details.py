@@ -58,7 +58,6 @@ class DetailsPane(QWidget):
         layout = self._layout = QVBoxLayout(self)
         layout.setContentsMargins(10, 6, 10, 6)
         layout.setSpacing(4)
-        layout.addWidget(label("Current Selection", "section"))
         layout.addWidget(self._nothing)
         layout.addWidget(self.table, 1)
         self._filler = QWidget()
@@ -73,6 +72,11 @@ class DetailsPane(QWidget):
     def is_final(self) -> bool:
         """Whether what is shown is of the present selection."""
         return not self._is_stale or not self.isVisible()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is selected."""
+        return self._session.selection is None
 
     @property
     def least_height_px(self) -> int:

@@ -1,4 +1,4 @@
-"""The Timeline page: the timeline above the Current Selection pane."""
+"""The Timeline page: the timeline above panes of what it is asked, one at a time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSplitter, QTabWidget, QVBoxLayout, QWidget
 
 from smprof_desktop.session import Session, SliceRef
 from smprof_desktop.settings import Settings
@@ -19,21 +19,25 @@ LEAST_SHARE, MOST_SHARE = 0.05, 0.9
 
 
 class TimelinePage(QWidget):
-    """A splitter whose place is kept in the settings. While nothing is selected the details are as low as they can."""
+    """A splitter whose place is kept in the settings. While the pane in front is empty it is as low as it can."""
 
     def __init__(self, session: Session, tasks: Tasks, settings: Settings) -> None:
         super().__init__()
         self._settings = settings
         self.timeline = TimelineWidget(session, tasks)
         self.details = DetailsPane(session, tasks)
+        self.panes = QTabWidget()
+        self.panes.setDocumentMode(True)
         self._splitter = QSplitter(Qt.Orientation.Vertical)
         self._splitter.addWidget(self.timeline)
-        self._splitter.addWidget(self.details)
+        self._splitter.addWidget(self.panes)
         self._splitter.setCollapsible(0, False)
         self._splitter.setHandleWidth(3)
         self._session = session
+        self.add_pane(self.details, "Current Selection")
         session.selection_changed.connect(self._on_selection)
         self._splitter.splitterMoved.connect(self._keep)
+        self.panes.currentChanged.connect(lambda _index: self.share_out())
         self.setFocusProxy(self.timeline)
         # The details are greyed for a moment, and what is greyed cannot keep the keyboard.
         self.details.followed.connect(self.timeline.setFocus)
@@ -43,37 +47,50 @@ class TimelinePage(QWidget):
 
     @property
     def is_final(self) -> bool:
-        """Whether timeline and details show all they will."""
-        return self.timeline.is_final and self.details.is_final
+        """Whether the timeline and the pane in front show all they will."""
+        return self.timeline.is_final and bool(getattr(self.panes.currentWidget(), "is_final", True))
+
+    def add_pane(self, pane: QWidget, title: str) -> None:
+        """Add a pane behind the others.
+
+        It may have `is_empty` (it needs but `least_height_px`) and `is_final` (it shows all it will).
+        """
+        self.panes.addTab(pane, title)
+
+    def show_pane(self, pane: QWidget) -> None:
+        """Bring a pane to the front and give it its height; the keyboard stays where it is."""
+        self.panes.setCurrentWidget(pane)
+        self.share_out()
+
+    def share_out(self) -> None:
+        """Give timeline and panes their heights."""
+        pane = self.panes.currentWidget()
+        height_px = sum(self._splitter.sizes())
+        if getattr(pane, "is_empty", False):
+            panes_px = self.panes.tabBar().sizeHint().height() + int(getattr(pane, "least_height_px", 0))
+        else:
+            share = self._settings.get("details_share")
+            panes_px = round(height_px * max(LEAST_SHARE, min(share, MOST_SHARE)))
+        self._splitter.setSizes([max(height_px - panes_px, 0), panes_px])
 
     def _keep(self) -> None:
-        if self._session.selection is not None:
+        if not getattr(self.panes.currentWidget(), "is_empty", False):
             heights_px = self._splitter.sizes()
             self._settings.set("details_share", heights_px[1] / max(sum(heights_px), 1))
 
     def _on_selection(self, ref: SliceRef | None) -> None:
         """After the timeline has: what it brought into sight must stay there when the details take their room."""
-        self._share_out()
+        self.share_out()
         if ref is not None and self.timeline.scene is not None:
             with suppress(Later):  # it is brought into sight once it is read
                 self.timeline.selecting.reveal(ref)
 
-    def _share_out(self) -> None:
-        """Give timeline and details their heights."""
-        height_px = sum(self._splitter.sizes())
-        if self._session.selection is None:
-            details_px = self.details.least_height_px
-        else:
-            share = self._settings.get("details_share")
-            details_px = round(height_px * max(LEAST_SHARE, min(share, MOST_SHARE)))
-        self._splitter.setSizes([max(height_px - details_px, 0), details_px])
-
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Keep the shares."""
         super().resizeEvent(event)
-        self._share_out()
+        self.share_out()
 
     def showEvent(self, event: QShowEvent) -> None:
         """What was selected elsewhere is shown in the shares it needs."""
         super().showEvent(event)
-        self._share_out()
+        self.share_out()

@@ -119,7 +119,7 @@ def test_details_that_cannot_be_read_are_one_sentence(
     monkeypatch.setattr(slices, "describe", damaged)
     session.select(SliceRef(0, "device", 0))
     qtbot.waitUntil(lambda: pane.is_final)
-    assert not pane.table.isVisible() and "The column is damaged" in pane.findChildren(QLabel)[1].text()
+    assert not pane.table.isVisible() and "The column is damaged" in pane.findChildren(QLabel)[0].text()
 
 
 def test_the_details_are_copied_as_text(qtbot: QtBot, session: Session, pane: DetailsPane) -> None:
