@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from psygnal import Signal
 
-from smprof_desktop.slice_ref import SliceRef
+from smprof_desktop.slice_ref import Area, SliceRef
 
 if TYPE_CHECKING:
     from smprof.profile.reader import Profile
 
-__all__ = ["Session", "SliceRef"]
+__all__ = ["Area", "Session", "SliceRef"]
 
 MAX_VIEWS = 1_000
 """Views that back and forward remember; the oldest are forgotten."""
@@ -28,12 +28,14 @@ class Session:
         profile_changed(Profile | None): another profile is open, or none.
         range_changed(int, int): the visible range, [begin_ns, end_ns), at least 1 ns long; 0, 0 without a profile.
         selection_changed(SliceRef | None): another slice is selected, or none.
+        area_changed(Area | None): another area of the timeline is selected, or none.
         history_changed(): `can_go_back` or `can_go_forward` may have changed.
     """
 
     profile_changed = Signal(object)
     range_changed = Signal(int, int)
     selection_changed = Signal(object)
+    area_changed = Signal(object)
     history_changed = Signal()
 
     def __init__(self) -> None:
@@ -41,6 +43,7 @@ class Session:
         self.begin_ns = 0
         self.end_ns = 0
         self.selection: SliceRef | None = None
+        self.area: Area | None = None
         self._views: list[tuple[int, int]] = []
         self._position = 0
 
@@ -90,6 +93,15 @@ class Session:
         self.selection = ref
         self.selection_changed.emit(ref)
 
+    def select_area(self, area: Area | None) -> None:
+        """Select an area, or none; less than 1 ns is widened to 1 ns. Nothing happens without a profile."""
+        if area is not None:
+            area = Area(*_range(area.begin_ns, area.end_ns), area.lanes)
+        if self.profile is None or area == self.area:
+            return
+        self.area = area
+        self.area_changed.emit(area)
+
     def back(self) -> None:
         """Return to the view before this one. A view reached without `remember` is kept for `forward`."""
         if not self.can_go_back:
@@ -125,9 +137,12 @@ class Session:
     def _announce_profile(self) -> None:
         self._position = 0
         had_selection, self.selection = self.selection is not None, None
+        had_area, self.area = self.area is not None, None
         self.profile_changed.emit(self.profile)
         if had_selection:
             self.selection_changed.emit(None)
+        if had_area:
+            self.area_changed.emit(None)
         self.range_changed.emit(self.begin_ns, self.end_ns)
         self.history_changed.emit()
 

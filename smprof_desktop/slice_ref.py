@@ -1,4 +1,4 @@
-"""How a slice is named everywhere above the format."""
+"""How a slice, and an area of the timeline, are named everywhere above the format."""
 
 from __future__ import annotations
 
@@ -12,3 +12,12 @@ class SliceRef:
     process: int
     table: str
     row: int
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """[begin_ns, end_ns) of some lanes, by their keys in the lane tree; `lanes` None: of all."""
+
+    begin_ns: int
+    end_ns: int
+    lanes: tuple[str, ...] | None = None

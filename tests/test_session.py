@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from smprof_desktop import session as session_module
-from smprof_desktop.session import Session, SliceRef
+from smprof_desktop.session import Area, Session, SliceRef
 
 
 def profile(begin_ns: int = 0, end_ns: int = 1_000) -> Any:
@@ -47,6 +47,16 @@ def test_opening_another_profile_drops_selection_and_history(session: Session) -
     session.open(profile(0, 50))
     assert session.selection is None and heard == [None]
     assert not session.can_go_back and view(session) == (0, 50)
+
+
+def test_an_area_is_selected_and_goes_with_the_profile(session: Session) -> None:
+    heard: list[Area | None] = []
+    session.area_changed.connect(heard.append)
+    session.select_area(Area(5, 5, ("a",)))
+    session.select_area(Area(5, 6, ("a",)))
+    assert session.area == Area(5, 6, ("a",)) and heard == [session.area]
+    session.open(profile(0, 50))
+    assert session.area is None and heard[-1] is None
 
 
 def test_closing_leaves_nothing(session: Session) -> None:
