@@ -2,28 +2,70 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QMouseEvent, QWheelEvent
+from PySide6.QtGui import QMouseEvent, QNativeGestureEvent, QWheelEvent
+
+from smprof_desktop.slice_ref import Area
+from smprof_desktop.timeline.draw_list import Box
 
 if TYPE_CHECKING:
     from smprof_desktop.timeline.widget import TimelineWidget
 
 DRAG_FROM_PX = 4
 GRIP_PX = 4
+OVERVIEW_GRIP_PX = 6.0
 WHEEL_NOTCH = 120.0
 NOTCH_FACTOR = 1.3
+LOCK_FROM_PX = 3.0
+"""So far two fingers move before it is known whether they move in time or among lanes."""
+PAUSE_S = 0.25
+"""After so long without news fingers begin a gesture anew, where the system does not tell of beginnings."""
+_CURSORS = {
+    "grip": Qt.CursorShape.SplitHCursor,
+    "overview": Qt.CursorShape.OpenHandCursor,
+    "overview_begin": Qt.CursorShape.SizeHorCursor,
+    "overview_end": Qt.CursorShape.SizeHorCursor,
+}
+
+
+def drag_mode(button: Qt.MouseButton, modifiers: Qt.KeyboardModifier, setting: str) -> str:
+    """What a drag over the lanes does: `lanes` moves them, `area` selects; by the setting `drag`, Shift does the other.
+
+    The middle button always moves.
+    """
+    is_shifted = bool(modifiers & Qt.KeyboardModifier.ShiftModifier)
+    return "area" if button == Qt.MouseButton.LeftButton and is_shifted != (setting == "select") else "lanes"
+
+
+def overview_part(window: Box, x_px: float) -> str:
+    """What of the handle in the overview strip lies at `x_px`: an edge, its body, or nothing."""
+    inner_px = min(OVERVIEW_GRIP_PX / 2, window.width_px / 4)
+    left, right = window.x_px, window.x_px + window.width_px
+    if left - OVERVIEW_GRIP_PX <= x_px <= left + inner_px:
+        return "overview_begin"
+    if right - inner_px <= x_px <= right + OVERVIEW_GRIP_PX:
+        return "overview_end"
+    return "overview" if left <= x_px <= right else ""
 
 
 class Gestures:
-    """The mouse's part of a timeline with a scene; `dragged` is what is being dragged: grip, overview, lanes or ''."""
+    """The mouse's part of a timeline with a scene.
+
+    `dragged` is what is being dragged: grip, overview or an edge of its handle, lanes, area, or ''.
+    """
 
     def __init__(self, timeline: TimelineWidget) -> None:
         self.dragged = ""
         self._timeline = timeline
         self._press: QPointF | None = None
         self._last = QPointF()
+        self._mode = ""
+        self._held_ns = 0.0
+        """From the view's beginning to where its handle is held, in ns."""
+        self._wheel = _Wheel()
 
     def press(self, event: QMouseEvent) -> None:
         """A button went down."""
@@ -33,30 +75,38 @@ class Gestures:
         self._press = self._last = position
         self.dragged = ""
         timeline = self._timeline
-        if self._on_grip(position.x()):
-            self.dragged = "grip"
-        elif position.y() < timeline.opened_scene().metrics.overview_px and position.x() > timeline.header_px:
-            self.dragged = "overview"
-            self._centre_on(position.x())
+        self._mode = drag_mode(event.button(), event.modifiers(), timeline.settings.get("drag"))
+        part = self._part_at(position)
+        if part.startswith("overview"):
+            window = timeline.opened_scene().overview_window(timeline.frame())
+            if part == "overview" and not window.x_px <= position.x() <= window.x_px + window.width_px:
+                self._centre_on(position.x())
+            self._held_ns = float(self._overview_ns(position.x()) - timeline.view.begin_ns)
+        self.dragged = part
 
     def move(self, event: QMouseEvent) -> None:
         """The pointer moved, with or without a button."""
         timeline, position = self._timeline, event.position()
+        if self._press is not None and event.buttons() == Qt.MouseButton.NoButton:
+            self.cancel()  # the release went elsewhere
         if self._press is None:
-            timeline.viewport().setCursor(
-                Qt.CursorShape.SplitHCursor if self._on_grip(position.x()) else Qt.CursorShape.ArrowCursor
-            )
+            timeline.viewport().setCursor(_CURSORS.get(self._part_at(position), Qt.CursorShape.ArrowCursor))
             timeline.show_hover(position)
             return
         if not self.dragged and (position - self._press).manhattanLength() >= DRAG_FROM_PX:
-            self.dragged = "lanes"
+            self.dragged = self._mode if self._press.x() > timeline.header_px else "lanes"
             self._last = self._press
             timeline.hover.hide()
         moved, self._last = position - self._last, position
         if self.dragged == "grip":
             timeline.set_header(position.x())
         elif self.dragged == "overview":
-            self._centre_on(position.x())
+            begin_ns = self._overview_ns(position.x()) - self._held_ns
+            timeline.go_to(timeline.view.panned(timeline.view.x_px(round(begin_ns)), timeline.opened_scene().limits))
+        elif self.dragged in ("overview_begin", "overview_end"):
+            self._resize_to(position.x())
+        elif self.dragged == "area":
+            self.area_to(self._press, position)
         elif self.dragged == "lanes":
             if moved.y():
                 timeline.scroll_by(-moved.y())
@@ -69,10 +119,17 @@ class Gestures:
         self._press, self.dragged = None, ""
         if pressed is None:
             return
-        if dragged in ("lanes", "overview"):
+        if dragged == "lanes" or dragged.startswith("overview"):
             self._timeline.come_to_rest()
         elif not dragged and event.button() == Qt.MouseButton.LeftButton:
             self._click(event.position())
+
+    def cancel(self) -> None:
+        """Let go of what is dragged: the button went up where it was not heard of."""
+        if self._press is not None:
+            self._press, dragged, self.dragged = None, self.dragged, ""
+            if dragged in ("lanes", "overview", "overview_begin", "overview_end") and self._timeline.scene is not None:
+                self._timeline.come_to_rest()
 
     def double_click(self, event: QMouseEvent) -> None:
         """The second press of a double click."""
@@ -89,24 +146,41 @@ class Gestures:
 
     def wheel(self, event: QWheelEvent) -> None:
         """The wheel turned, or two fingers moved on a touchpad."""
-        timeline = self._timeline
+        timeline, position = self._timeline, event.position()
         event.accept()
-        angle, pixels = event.angleDelta(), event.pixelDelta()
-        modifiers = event.modifiers()
-        if modifiers & Qt.KeyboardModifier.ControlModifier:
-            delta = angle.y() or angle.x()
-            if delta:
-                timeline.zoom(NOTCH_FACTOR ** (-delta / WHEEL_NOTCH), event.position().x() - timeline.header_px)
+        what, amount = self._wheel.turned(event)
+        if not amount:
             return
-        dx, dy = (pixels.x(), pixels.y()) if not pixels.isNull() else (angle.x() * 0.5, angle.y() * 0.5)
-        if modifiers & Qt.KeyboardModifier.ShiftModifier and not dx:
-            dx, dy = dy, 0
-        # A touchpad reports both; the greater one counts, or lanes would slide while one moves in time.
-        if abs(dx) > abs(dy):
-            timeline.go_to(timeline.view.panned(-dx, timeline.opened_scene().limits))
-        elif dy:
-            timeline.scroll_by(-dy)
+        if self._part_at(position).startswith("overview"):
+            what = "zoom" if what == "scroll" else what
+            position = QPointF(timeline.header_px + timeline.view.width_px / 2, 0.0)
+            amount = amount if event.modifiers() & Qt.KeyboardModifier.ControlModifier else amount * 2.0
+        if what == "zoom":
+            timeline.zoom(NOTCH_FACTOR ** (-amount / WHEEL_NOTCH), position.x() - timeline.header_px)
+        elif what == "pan":
+            timeline.go_to(timeline.view.panned(-amount, timeline.opened_scene().limits))
+        else:
+            timeline.scroll_by(-amount)
             timeline.hover.hide()
+
+    def pinch(self, event: QNativeGestureEvent) -> bool:
+        """Two fingers moved apart or together; whether that was for the timeline."""
+        if event.gestureType() != Qt.NativeGestureType.ZoomNativeGesture:
+            return False
+        factor = min(max(1.0 + event.value(), 0.1), 10.0)
+        self._timeline.zoom(1.0 / factor, event.position().x() - self._timeline.header_px)
+        return True
+
+    def area_to(self, pressed: QPointF, position: QPointF) -> None:
+        """Select the area between two points of the lanes, in whole lanes."""
+        timeline, scene = self._timeline, self._timeline.opened_scene()
+        edges_px = sorted(
+            min(max(p.x() - timeline.header_px, 0.0), timeline.view.width_px) for p in (pressed, position)
+        )
+        begin_ns, end_ns = (timeline.view.time_ns(x_px) for x_px in edges_px)
+        tops = sorted((pressed.y(), position.y()))
+        lanes = scene.lanes_between(timeline.frame(), *tops)
+        timeline.session.select_area(Area(begin_ns, max(end_ns, begin_ns + 1), lanes))
 
     def _click(self, position: QPointF) -> None:
         timeline = self._timeline
@@ -122,11 +196,78 @@ class Gestures:
             timeline.session.select(hit.ref)
             timeline.viewport().update()
 
-    def _on_grip(self, x_px: float) -> bool:
-        return abs(x_px - self._timeline.header_px) <= GRIP_PX
+    def _part_at(self, position: QPointF) -> str:
+        """What a press there drags at once: grip, overview, an edge of its handle; empty elsewhere."""
+        timeline, scene = self._timeline, self._timeline.opened_scene()
+        if abs(position.x() - timeline.header_px) <= GRIP_PX:
+            return "grip"
+        if position.y() < scene.metrics.overview_px and position.x() > timeline.header_px:
+            return overview_part(scene.overview_window(timeline.frame()), position.x()) or "overview"
+        return ""
+
+    def _overview_ns(self, x_px: float) -> int:
+        return self._timeline.opened_scene().overview_time_ns(self._timeline.frame(), x_px)
 
     def _centre_on(self, x_px: float) -> None:
         """Move the view to where the overview strip was pressed."""
-        timeline, scene = self._timeline, self._timeline.opened_scene()
-        time_ns = scene.overview_time_ns(timeline.frame(), x_px)
-        timeline.go_to(timeline.view.panned(timeline.view.x_px(time_ns) - timeline.view.width_px / 2, scene.limits))
+        timeline = self._timeline
+        at_px = timeline.view.x_px(self._overview_ns(x_px))
+        timeline.go_to(timeline.view.panned(at_px - timeline.view.width_px / 2, timeline.opened_scene().limits))
+
+    def _resize_to(self, x_px: float) -> None:
+        """Move the dragged edge of the handle to there, no further than the other edge."""
+        timeline, view = self._timeline, self._timeline.view
+        at_ns = self._overview_ns(x_px)
+        begin_ns, end_ns = view.begin_ns, view.end_ns
+        if self.dragged == "overview_begin":
+            begin_ns = min(at_ns, end_ns - 1)
+        else:
+            end_ns = max(at_ns, begin_ns + 1)
+        timeline.go_to(view.fitted(begin_ns, end_ns, timeline.opened_scene().limits))
+
+
+class _Wheel:
+    """What a turn of the wheel asks for. A touchpad's gesture keeps to what it began with: it never does two things."""
+
+    def __init__(self) -> None:
+        self._locked = ""
+        self._dx = self._dy = 0.0
+        self._last_s = 0.0
+
+    def turned(self, event: QWheelEvent) -> tuple[str, float]:
+        """`zoom` with its angle, or `pan` or `scroll` with its pixels."""
+        angle, pixels, modifiers = event.angleDelta(), event.pixelDelta(), event.modifiers()
+        is_touchpad = event.phase() != Qt.ScrollPhase.NoScrollPhase or not pixels.isNull()
+        if not is_touchpad:
+            self._locked = ""
+            return self._by_modifiers(angle.x(), angle.y(), modifiers, 0.5)
+        now_s = time.monotonic()
+        is_new = event.phase() == Qt.ScrollPhase.ScrollBegin
+        is_new = is_new or (event.phase() == Qt.ScrollPhase.NoScrollPhase and now_s - self._last_s > PAUSE_S)
+        self._last_s = now_s
+        if is_new:
+            self._locked, self._dx, self._dy = "", 0.0, 0.0
+        dx, dy = (pixels.x(), pixels.y()) if not pixels.isNull() else (angle.x() * 0.5, angle.y() * 0.5)
+        if not self._locked:
+            self._dx, self._dy = self._dx + dx, self._dy + dy
+            if modifiers & Qt.KeyboardModifier.ControlModifier:
+                self._locked = "zoom"
+            elif max(abs(self._dx), abs(self._dy)) >= LOCK_FROM_PX:
+                is_sideways = abs(self._dx) > abs(self._dy) or modifiers & Qt.KeyboardModifier.ShiftModifier
+                self._locked = "pan" if is_sideways else "scroll"
+                dx, dy = self._dx, self._dy
+        if self._locked == "zoom":
+            is_coasting = event.phase() == Qt.ScrollPhase.ScrollMomentum
+            return "zoom", 0.0 if is_coasting else float(angle.y() or dy * 2.0)
+        if self._locked == "pan":
+            return "pan", float(dx if abs(dx) >= abs(dy) or not modifiers & Qt.KeyboardModifier.ShiftModifier else dy)
+        return "scroll", float(dy) if self._locked else 0.0
+
+    @staticmethod
+    def _by_modifiers(dx: float, dy: float, modifiers: Qt.KeyboardModifier, scale: float) -> tuple[str, float]:
+        if modifiers & Qt.KeyboardModifier.ControlModifier:
+            return "zoom", float(dy or dx)
+        if modifiers & Qt.KeyboardModifier.ShiftModifier and not dx:
+            dx, dy = dy, 0.0
+        # A tilted wheel reports both; the greater one counts, or lanes would slide while one moves in time.
+        return ("pan", dx * scale) if abs(dx) > abs(dy) else ("scroll", dy * scale)

@@ -9,19 +9,22 @@ from dataclasses import dataclass
 class Command:
     """Something the timeline does.
 
-    `keys` are Qt key sequences, the first one is shown; `id` is what `TimelineWidget.run` takes.
+    `keys` are Qt key sequences, the first one is shown; `id` is what `TimelineWidget.run` takes. Letters that act
+    `by_place` are the keys where a US keyboard has them, whatever the layout. One that `is_held` goes on while the key is.
     """
 
     id: str
     title: str
     keys: tuple[str, ...]
+    by_place: bool = False
+    is_held: bool = False
 
 
 COMMANDS: tuple[Command, ...] = (
-    Command("zoom_in", "Zoom in", ("W", "Ctrl++", "Ctrl+=")),
-    Command("zoom_out", "Zoom out", ("S", "Ctrl+-")),
-    Command("pan_left", "Move to earlier times", ("A", "Left")),
-    Command("pan_right", "Move to later times", ("D", "Right")),
+    Command("zoom_in", "Zoom in", ("W", "Ctrl++", "Ctrl+="), by_place=True, is_held=True),
+    Command("zoom_out", "Zoom out", ("S", "Ctrl+-"), by_place=True, is_held=True),
+    Command("pan_left", "Move to earlier times", ("A", "Left"), by_place=True, is_held=True),
+    Command("pan_right", "Move to later times", ("D", "Right"), by_place=True, is_held=True),
     Command("fit_selection", "Fit the selection; once more: its surroundings", ("F",)),
     Command("fit_all", "Fit the whole profile", ("Home",)),
     Command("lane_up", "Lane above", ("Up",)),

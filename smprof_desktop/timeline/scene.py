@@ -170,7 +170,7 @@ class Scene:
             arrows=arrows,
             arrow_note=note,
             overview=self._draw_overview(frame),
-            overview_window=self._overview_window(frame),
+            overview_window=self.overview_window(frame),
             is_final=not self._pictures.wanted and not self._pictures.is_late,
         )
 
@@ -197,6 +197,19 @@ class Scene:
     def overview_time_ns(self, frame: Frame, x_px: float) -> int:
         """The time at a point of the overview strip."""
         return self._whole(frame).time_ns(x_px - frame.header_px)
+
+    def overview_window(self, frame: Frame) -> Box:
+        """The handle in the overview strip: what of the whole profile is in view."""
+        whole, width = self._whole(frame), frame.view.width_px
+        x0 = min(max(whole.x_px(frame.view.begin_ns), 0.0), width - 3)
+        x1 = max(min(whole.x_px(frame.view.end_ns), width), x0 + 3)
+        return Box(frame.header_px + x0, 0.0, x1 - x0, self.metrics.overview_px - 1)
+
+    def lanes_between(self, frame: Frame, top_px: float, bottom_px: float) -> tuple[str, ...]:
+        """Keys of the lanes of which anything lies between two heights of the widget, from top to bottom."""
+        layout = self.layout(frame.expanded)
+        first, last = layout.in_sight(top_px - self.top_px + frame.scroll_px, max(bottom_px - top_px, 1.0))
+        return tuple(lane.key for lane in layout.lanes[first:last])
 
     def times_of(self, ref: SliceRef) -> tuple[int, int]:
         """[start, end) of a slice. Raises Later."""
@@ -465,12 +478,6 @@ class Scene:
         if curve is None:
             return Rects.empty()
         return curve_rects(curve, curve.value, whole, frame.header_px, 3.0, self.metrics.overview_px - 5, DENSITY)
-
-    def _overview_window(self, frame: Frame) -> Box:
-        whole, width = self._whole(frame), frame.view.width_px
-        x0 = min(max(whole.x_px(frame.view.begin_ns), 0.0), width - 3)
-        x1 = max(min(whole.x_px(frame.view.end_ns), width), x0 + 3)
-        return Box(frame.header_px + x0, 0.0, x1 - x0, self.metrics.overview_px - 1)
 
 
 def with_scroll(frame: Frame, scroll_px: float, scene: Scene) -> Frame:

@@ -90,13 +90,17 @@ class Selecting:
         timeline.bring_into_sight(ref)
 
     def fit(self) -> None:
-        """Show the selected slice; where it already fits, its surroundings."""
-        ref, view = self._session.selection, self._timeline.view
-        if ref is None:
+        """Show the selected slice, or else the selected area; where it already fits, its surroundings."""
+        ref, area, view = self._session.selection, self._session.area, self._timeline.view
+        if ref is None and area is None:
             return
         limits = self._timeline.opened_scene().limits
         if self._fit_view is not None and view == self._fit_view:
             self._timeline.go_to(view.zoomed(SURROUNDINGS, view.width_px / 2, limits), remember=True)
+            return
+        if ref is None:
+            if area is not None:
+                self.fit_range(area.begin_ns, area.end_ns)
             return
         try:
             begin, end = self._timeline.opened_scene().times_of(ref)
@@ -111,6 +115,13 @@ class Selecting:
         limits = self._timeline.opened_scene().limits
         self._timeline.go_to(self._timeline.view.fitted(begin_ns, end_ns, limits, FIT_PADDING), remember=True)
         self._fit_view = self._timeline.view
+
+    def deselect(self) -> None:
+        """Select no slice; where none is, no area."""
+        if self._session.selection is not None:
+            self._session.select(None)
+        else:
+            self._session.select_area(None)
 
     def walk_lane(self, step: int) -> None:
         """Select the next slice of the selected one's drawn row (`step` 1), or the one before (-1)."""

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QKeyCombination, QPointF, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QPointF, Qt, QTimer, Signal
 from PySide6.QtGui import (
+    QFont,
     QFontMetricsF,
     QKeyEvent,
-    QKeySequence,
     QMouseEvent,
+    QNativeGestureEvent,
     QPainter,
     QPaintEvent,
     QPalette,
@@ -26,16 +27,20 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 
 from smprof_desktop.progress import CancelCheck, Progress
 from smprof_desktop.session import Session
+from smprof_desktop.settings import Settings
 from smprof_desktop.slice_ref import SliceRef
 from smprof_desktop.tasks import Tasks
 from smprof_desktop.timeline import pictures
-from smprof_desktop.timeline.colours import DARK, LIGHT
+from smprof_desktop.timeline.colours import DARK, LIGHT, Theme
 from smprof_desktop.timeline.draw_list import DrawList, Hit
 from smprof_desktop.timeline.gestures import Gestures
+from smprof_desktop.timeline.glide import Glide
 from smprof_desktop.timeline.hover import HoverText
+from smprof_desktop.timeline.key_events import KeyMap
 from smprof_desktop.timeline.keys import COMMANDS
 from smprof_desktop.timeline.layout import Frame, Metrics
 from smprof_desktop.timeline.maker import Curve, Maker, RowPicture
+from smprof_desktop.timeline.paint_frame import FramePainter, PaintFault
 from smprof_desktop.timeline.paint_raster import RasterPainter
 from smprof_desktop.timeline.pictures import Key, Want
 from smprof_desktop.timeline.scene import Opened, Scene, with_scroll
@@ -67,13 +72,18 @@ class TimelineWidget(QAbstractScrollArea):
 
     Signals:
         faulted(str): something of the profile could not be read, as one sentence.
+        painting_failed(str): the painter cannot paint, and why, to go on a sentence with; another has to be given.
     """
 
     faulted = Signal(str)
+    painting_failed = Signal(str)
 
-    def __init__(self, session: Session, tasks: Tasks, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, session: Session, tasks: Tasks, settings: Settings | None = None, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self.session = session
+        self.settings = settings or Settings(None)
         self.scene: Scene | None = None
         self.tasks = tasks
         self._note = NO_PROFILE
@@ -83,18 +93,18 @@ class TimelineWidget(QAbstractScrollArea):
         self.expanded: frozenset[str] = frozenset()
         self.focus_key = ""
         self.header_px = HEADER_PX
+        self._scroll_rest_px = 0.0
+        """What fine turns of a wheel have scrolled beyond whole pixels."""
         self.view = Viewport(0, 1, 1.0)
-        self._painter: RasterPainter | None = None
-        self._keys = {_combined(key): command.id for command in COMMANDS for key in command.keys}
+        self.frames_painted = 0
+        """By the present painter, or those of its kind before it."""
+        self._painter: FramePainter | None = None
+        self._make_painter: Callable[[Theme, QFont], FramePainter] = RasterPainter
+        self._keys = KeyMap(COMMANDS)
+        self._held = {command.id for command in COMMANDS if command.is_held}
+        self._glide = Glide(self)
         self._actions: dict[str, Callable[[], None]] = {
-            "zoom_in": lambda: self.zoom(1 / ZOOM_STEP),
-            "zoom_out": lambda: self.zoom(ZOOM_STEP),
-            "pan_left": lambda: self.go_to(
-                self.view.panned(-PAN_SHARE * self.view.width_px, self.opened_scene().limits)
-            ),
-            "pan_right": lambda: self.go_to(
-                self.view.panned(PAN_SHARE * self.view.width_px, self.opened_scene().limits)
-            ),
+            **{key: partial(self._step, key, 1.0) for key in ("zoom_in", "zoom_out", "pan_left", "pan_right")},
             "fit_selection": self.selecting.fit,
             "fit_all": self.fit_all,
             "lane_up": lambda: self._focus_by(-1),
@@ -106,7 +116,7 @@ class TimelineWidget(QAbstractScrollArea):
             "link_forward": lambda: self.selecting.walk_link(1),
             "previous_slice": lambda: self.selecting.walk_lane(-1),
             "next_slice": lambda: self.selecting.walk_lane(1),
-            "deselect": lambda: self.session.select(None),
+            "deselect": self.selecting.deselect,
             "back": self.session.back,
             "forward": self.session.forward,
         }
@@ -119,8 +129,7 @@ class TimelineWidget(QAbstractScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName("Timeline")
-        self.viewport().setMouseTracking(True)
-        self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self._prepare_viewport()
         session.profile_changed.connect(self._on_profile)
         session.range_changed.connect(self._on_range)
         session.selection_changed.connect(self.selecting.on_selection)
@@ -165,6 +174,16 @@ class TimelineWidget(QAbstractScrollArea):
                 x_px = self.view.width_px / 2
         self.go_to(self.view.zoomed(factor, x_px, self.opened_scene().limits))
 
+    def paint_on(self, canvas: QWidget, make_painter: Callable[[Theme, QFont], FramePainter]) -> None:
+        """Paint on this widget, which becomes the viewport, by painters that are made for it."""
+        self.hover.move_onto(canvas)  # first: the old viewport goes
+        self._make_painter, self._painter = make_painter, None
+        self.frames_painted = 0
+        canvas.setAcceptDrops(self.viewport().acceptDrops())
+        self.setViewport(canvas)
+        self._prepare_viewport()
+        canvas.update()
+
     def fit_all(self) -> None:
         """Show the whole profile."""
         limits = self.opened_scene().limits
@@ -195,7 +214,9 @@ class TimelineWidget(QAbstractScrollArea):
     def scroll_by(self, dy_px: float) -> None:
         """Scroll the lanes, as far as there are any."""
         bar = self.verticalScrollBar()
-        bar.setValue(round(with_scroll(self.frame(), bar.value() + dy_px, self.opened_scene()).scroll_px))
+        exact_px = bar.value() + self._scroll_rest_px + dy_px
+        bar.setValue(round(with_scroll(self.frame(), exact_px, self.opened_scene()).scroll_px))
+        self._scroll_rest_px = min(max(exact_px - bar.value(), -0.5), 0.5)
 
     def set_header(self, width_px: float) -> None:
         """Give the header column that width, within bounds."""
@@ -230,15 +251,29 @@ class TimelineWidget(QAbstractScrollArea):
         self._settle.stop()
         self._remember()
 
-    def _pan_by(self, share: float) -> None:
-        """Move in time by that share of what is seen."""
-        self.go_to(self.view.panned(share * self.view.width_px, self.opened_scene().limits))
+    def _step(self, command_id: str, steps: float) -> None:
+        """Zoom or move by so many steps; less than one while a key is held."""
+        if command_id in ("zoom_in", "zoom_out"):
+            self.zoom(ZOOM_STEP ** (steps if command_id == "zoom_out" else -steps))
+        else:
+            share = PAN_SHARE * (steps if command_id == "pan_right" else -steps)
+            self.go_to(self.view.panned(share * self.view.width_px, self.opened_scene().limits))
+
+    def _let_go(self) -> None:
+        """The keyboard or the mouse goes elsewhere: what is held is not, whatever is heard of it."""
+        self._glide.stop()
+        self._gestures.cancel()
+
+    def _prepare_viewport(self) -> None:
+        self.viewport().setMouseTracking(True)
+        self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
 
     def _remember(self) -> None:
         if self.scene is not None:
             self.session.show(self.view.begin_ns, self.view.end_ns, remember=True)
 
     def _on_profile(self, profile: Profile | None) -> None:
+        self._let_go()
         self._settle.stop()
         self.hover.hide()
         self.selecting.forget()
@@ -275,7 +310,7 @@ class TimelineWidget(QAbstractScrollArea):
         self.viewport().update()
 
     def _make_scene(self, opened: Opened) -> Scene:
-        painter = self._raster()
+        painter = self.painter()
         line_px = round(QFontMetricsF(painter.font).height())
         width = QFontMetricsF(painter.small).horizontalAdvance
         return Scene(opened, width, Metrics(float(line_px)), waits=False)
@@ -324,10 +359,11 @@ class TimelineWidget(QAbstractScrollArea):
     def _lanes_width(self) -> float:
         return max(float(self.viewport().width()) - self.header_px, 1.0)
 
-    def _raster(self) -> RasterPainter:
+    def painter(self) -> FramePainter:
+        """What paints frames, in the present theme and font."""
         theme = DARK if self.palette().color(QPalette.ColorRole.Base).lightness() < 128 else LIGHT
         if self._painter is None or self._painter.theme is not theme or self._painter.font != self.font():
-            self._painter = RasterPainter(theme, self.font())
+            self._painter = self._make_painter(theme, self.font())
         return self._painter
 
     def _update_scroll_bar(self) -> None:
@@ -374,25 +410,38 @@ class TimelineWidget(QAbstractScrollArea):
     # Overrides of Qt methods.
 
     def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and self._command_of(event):
+        kind = event.type()
+        if kind == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and self._keys.command_of(event):
             event.accept()
             return True
+        if kind == QEvent.Type.WindowDeactivate:
+            self._let_go()
+        elif kind == QEvent.Type.DevicePixelRatioChange and self.scene is not None:
+            self._painter = None  # what it keeps was drawn for the former screen
+            self._update_scroll_bar()
+            self.viewport().update()
         return super().event(event)
 
-    def _command_of(self, event: QKeyEvent) -> str:
-        modifiers = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
-        found = self._keys.get(int(event.key()) | int(modifiers.value))
-        if found is None and event.text() in ("[", "]", ",", ".") and not modifiers & Qt.KeyboardModifier.AltModifier:
-            # Layouts that reach brackets by AltGr or Shift report other modifiers with the same character.
-            found = self._keys.get(_combined(event.text()))
-        return found or ""
+    def viewportEvent(self, event: QEvent) -> bool:
+        if isinstance(event, QNativeGestureEvent) and self.scene is not None:
+            return self._gestures.pinch(event)
+        if event.type() == QEvent.Type.UngrabMouse:
+            self._gestures.cancel()
+        return super().viewportEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        command = self._command_of(event)
+        command = self._keys.command_of(event)
         if not command or self.scene is None:
             super().keyPressEvent(event)
-            return
-        self.run(command)
+        elif command not in self._held:
+            self.run(command)
+        elif not event.isAutoRepeat() or not self._glide.is_active:
+            self._glide.start(event.key(), partial(self._step, command))
+
+    def keyReleaseEvent(self, event: QKeyEvent) -> None:
+        if not event.isAutoRepeat():
+            self._glide.release(event.key())
+        super().keyReleaseEvent(event)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         if self.scene is not None:
@@ -420,6 +469,7 @@ class TimelineWidget(QAbstractScrollArea):
 
     def hideEvent(self, event: QEvent) -> None:
         self._settle.stop()
+        self._let_go()
         self.hover.hide()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -445,15 +495,21 @@ class TimelineWidget(QAbstractScrollArea):
         self.viewport().update()
 
     def focusOutEvent(self, event: QEvent) -> None:
+        self._glide.stop()
         self.viewport().update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        raster = self._raster()
         painter = QPainter(self.viewport())
+        if not painter.isActive():
+            self.painting_failed.emit("it has nothing to paint on")
+            return
         # While it moves, a picture in time counts for more than the last detail, which follows in the next ones.
         drawing = self.draw_list(MOVING_BUDGET_S if self._settle.isActive() else None)
         if drawing is not None:
-            raster.paint(drawing, painter)
+            try:
+                self.painter().paint(drawing, painter)
+            except PaintFault as fault:
+                self.painting_failed.emit(str(fault))
             if self.scene is not None and self.scene.is_late:
                 self.viewport().update()
             self._fetch()
@@ -465,6 +521,7 @@ class TimelineWidget(QAbstractScrollArea):
             flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
             painter.drawText(self.viewport().rect().adjusted(40, 0, -40, 0), flags, text)
         painter.end()
+        self.frames_painted += 1
 
 
 def _read(profile: Profile, _progress: Progress, _cancelled: CancelCheck) -> Opened:
@@ -475,9 +532,3 @@ def _make(
     maker: Maker, wants: list[Want], _progress: Progress, cancelled: CancelCheck
 ) -> list[tuple[Key, RowPicture | Curve | None]]:
     return pictures.fetch(maker, wants, cancelled)
-
-
-def _combined(key: str) -> int:
-    """The key and modifiers of a one-key sequence as one number."""
-    sequence = QKeySequence(key)
-    return cast(QKeyCombination, sequence[0]).toCombined()  # type: ignore[index]

@@ -24,7 +24,7 @@ class TimelinePage(QWidget):
     def __init__(self, session: Session, tasks: Tasks, settings: Settings) -> None:
         super().__init__()
         self._settings = settings
-        self.timeline = TimelineWidget(session, tasks)
+        self.timeline = TimelineWidget(session, tasks, settings)
         self.details = DetailsPane(session, tasks)
         self.panes = QTabWidget()
         self.panes.setDocumentMode(True)
