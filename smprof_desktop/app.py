@@ -33,6 +33,7 @@ from PySide6.QtWidgets import QApplication
 from smprof.profile.manifest import ProfileError
 from smprof_desktop import destination
 from smprof_desktop.progress import CancelCheck, Progress, silent
+from smprof_desktop.notes import Notes
 from smprof_desktop.session import Session
 from smprof_desktop.settings import Settings
 from smprof_desktop.tasks import Tasks, sentence_of
@@ -76,8 +77,9 @@ def run(
     for text in said:
         qWarning(text)
     settings = Settings(Settings.user_path())
-    session, tasks = Session(), Tasks()
-    window = MainWindow(session, tasks, settings, _open_targets)
+    session, tasks = Session(Notes.of), Tasks()
+    spare = Spare()
+    window = MainWindow(session, tasks, settings, partial(_open_targets, spare=spare))
     themes = ThemeSwitch(application, settings)
     if targets:
         # Imports on the task's thread would hold up the first picture.
@@ -142,7 +144,7 @@ def snapshot(
         window.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)
         window.show()
         if targets:
-            session.open(_open_targets(targets, progress, lambda: False))
+            session.open(_open_targets(targets, progress, lambda: False), targets)
         _show_asked(window, page, range_ns, select, must_find=True)
         _wait_until_final(application, window, tasks)
         _write(window, out, scale)

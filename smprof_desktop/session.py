@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from psygnal import Signal
 
+from smprof_desktop.notes import Notes
 from smprof_desktop.slice_ref import Area, SliceRef
 
 if TYPE_CHECKING:
@@ -38,8 +40,14 @@ class Session:
     area_changed = Signal(object)
     history_changed = Signal()
 
-    def __init__(self) -> None:
+    def __init__(self, notes_of: Callable[[Profile], Notes] | None = None) -> None:
+        """`notes_of` finds the notes of a profile that is opened; without it they last as long as it is open."""
+        self._notes_of = notes_of
         self.profile: Profile | None = None
+        self.targets: tuple[str, ...] = ()
+        """What the profile was opened from, as far as it is known."""
+        self.notes = Notes(None)
+        """What the user notes about the profile. Another object for each profile, before `profile_changed`."""
         self.begin_ns = 0
         self.end_ns = 0
         self.selection: SliceRef | None = None
@@ -57,9 +65,11 @@ class Session:
         """Whether `forward` leads anywhere."""
         return self._position + 1 < len(self._views) and not self._has_wandered()
 
-    def open(self, profile: Profile) -> None:
+    def open(self, profile: Profile, targets: Sequence[str] = ()) -> None:
         """Open a profile in place of the present one: the range becomes the whole profile, nothing is selected."""
         self.profile = profile
+        self.targets = tuple(targets)
+        self.notes = self._notes_of(profile) if self._notes_of is not None else Notes(None)
         self.begin_ns, self.end_ns = _range(profile.begin_ns, profile.end_ns)
         self._views = [(self.begin_ns, self.end_ns)]
         self._announce_profile()
@@ -69,6 +79,8 @@ class Session:
         if self.profile is None:
             return
         self.profile = None
+        self.targets = ()
+        self.notes = Notes(None)
         self.begin_ns = self.end_ns = 0
         self._views = []
         self._announce_profile()

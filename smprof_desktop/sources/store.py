@@ -41,6 +41,11 @@ def key_of(paths: Sequence[Path], version: str, cancelled: Callable[[], bool] = 
     return hashlib.sha256("\n".join([version, *sorted(lines)]).encode(errors="surrogateescape")).hexdigest()
 
 
+def keeps(profile: Path) -> bool:
+    """Whether the profile in that folder is one that a store keeps, and may remove."""
+    return profile.name == _PROFILE and (profile.parent / _SIZES).is_file()
+
+
 class Store:
     """Profiles by key, in one folder, bounded in size: the least recently used go first."""
 

@@ -389,14 +389,13 @@ class MainWindow(QMainWindow):
         self._loading = None
         self._show_loading_line()
         self.load_page.show_idle()
-        self.settings.add_recent(
-            tuple(
-                str(Path(target).absolute()) if "://" not in target and Path(target).exists() else target
-                for target in targets
-            )
+        opened = tuple(
+            str(Path(target).absolute()) if "://" not in target and Path(target).exists() else target
+            for target in targets
         )
+        self.settings.add_recent(opened)
         try:
-            self.session.open(profile)
+            self.session.open(profile, opened)
         except EmitLoopError as error:  # a page could not show it
             self.session.close()
             self.tasks.let_go(profile, profile.close)  # whoever would have done it may not have heard of it
@@ -406,6 +405,9 @@ class MainWindow(QMainWindow):
             self.go_to_page("dashboard")
         else:
             done()
+        self.session.notes.failed.connect(self.show_fault)
+        if self.session.notes.notice:
+            self.show_fault(self.session.notes.notice)
 
     def _failed(self, sentence: str) -> None:
         self._loading = None
