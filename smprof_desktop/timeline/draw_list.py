@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smprof_desktop.slice_ref import SliceRef
-from smprof_desktop.timeline.viewport import Tick
+from smprof_desktop.timeline.axis import Tick
 
 F64 = NDArray[np.float64]
 

@@ -187,7 +187,9 @@ class Gestures:
         hit = timeline.opened_scene().hit(timeline.frame(), position.x(), position.y())
         if hit is None:
             return
-        if hit.part == "header":
+        if hit.part == "axis" and position.x() < timeline.header_px:
+            timeline.switch_time()
+        elif hit.part == "header":
             timeline.focus_key = hit.key
             timeline.toggle(hit.key)
             timeline.viewport().update()

@@ -25,6 +25,12 @@ class HoverText(QLabel):
         self.setFrameShape(QFrame.Shape.Box)
         self.hide()
 
+    def move_onto(self, parent: QWidget) -> None:
+        """Be over another widget from now on, hidden at first."""
+        self._around = parent
+        self.setParent(parent)
+        self.hide()
+
     def show_at(self, pointer: QPoint, text: str) -> None:
         """Show a text below the pointer, above it where there is no room; hide where the text is empty."""
         if not text:
@@ -40,6 +46,19 @@ class HoverText(QLabel):
             y_px = pointer.y() - self.height() - 8
         self.move(max(x_px, 0), max(y_px, 0))
         self.show()
+
+
+class PointerTime(QLabel):
+    """The time at the pointer with every digit, in the place of the axis' header."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.setContentsMargins(4, 0, 8, 0)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setAutoFillBackground(True)
+        self.hide()
 
 
 def breakable(text: str, longest: int = 40) -> str:

@@ -10,7 +10,8 @@ class Command:
     """Something the timeline does.
 
     `keys` are Qt key sequences, the first one is shown; `id` is what `TimelineWidget.run` takes. Letters that act
-    `by_place` are the keys where a US keyboard has them, whatever the layout. One that `is_held` goes on while the key is.
+    `by_place` are the keys where a US keyboard has them, on any layout. What
+    `is_held` goes on while the key is.
     """
 
     id: str
@@ -36,6 +37,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("link_forward", "From a launch to its execution; once more: the next execution", ("]",)),
     Command("previous_slice", "Previous slice of the lane", (",",)),
     Command("next_slice", "Next slice of the lane", (".",)),
+    Command("switch_time", "Times from the start, by the clock, in UTC", ("Alt+T",)),
     Command("deselect", "Select nothing", ("Esc",)),
     Command("back", "Back to the view before", ("Alt+Left",)),
     Command("forward", "Forward again", ("Alt+Right",)),
@@ -55,7 +57,11 @@ GESTURES: tuple[Gesture, ...] = (
     Gesture("Move in time", "Shift+Wheel, or sideways"),
     Gesture("Zoom at the pointer", "Ctrl+Wheel"),
     Gesture("Move in time and lanes", "Drag"),
+    Gesture("Select an area", "Shift+Drag; a setting swaps it with dragging"),
     Gesture("Move in the whole profile", "Click or drag in the strip on top"),
+    Gesture("Widen or narrow what is seen", "Drag an edge of the strip's handle, or turn the wheel over it"),
+    Gesture("Zoom", "Two fingers apart or together"),
+    Gesture("Times from the start or by the clock", "Click left of the time axis"),
     Gesture("Select a slice", "Click"),
     Gesture("Zoom to a slice", "Double-click"),
     Gesture("Expand or collapse", "Click on a header"),

@@ -1,4 +1,4 @@
-"""The visible range of time and how it maps to pixels, the axis' ticks, and times as text."""
+"""The visible range of time and how it maps to pixels, and times and durations as text."""
 
 from __future__ import annotations
 
@@ -11,15 +11,11 @@ from numpy.typing import NDArray
 MIN_SPAN_NS = 1
 MARGIN = 0.05
 """Share of the profile's span that may be seen before its start and behind its end."""
-MIN_TICK_PX = 96.0
 
 _FIRST_NS, _LAST_NS = -(1 << 62), 1 << 62
 """Where a viewport ends whatever the profile holds: differences of two such times stay inside int64."""
 _SECOND = 1_000_000_000
-_STEPS_NS: tuple[int, ...] = tuple(m * 10**e for e in range(9) for m in (1, 2, 5)) + tuple(
-    s * _SECOND for s in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
-)
-_UNITS = (("ns", 1), ("µs", 1_000), ("ms", 1_000_000), ("s", _SECOND))
+UNITS_NS = (("ns", 1), ("µs", 1_000), ("ms", 1_000_000), ("s", _SECOND))
 
 
 @dataclass(frozen=True)
@@ -121,70 +117,6 @@ class Viewport:
         return Viewport(begin, begin + length, self.width_px, rest, span_ns - length)
 
 
-@dataclass(frozen=True)
-class Tick:
-    """One mark of the time axis. `major` ones carry the full time, the others the time since the last such point."""
-
-    x_px: float
-    time_ns: int
-    label: str
-    major: bool
-
-
-def tick_step_ns(ns_per_px: float, least_px: float = MIN_TICK_PX) -> int:
-    """The smallest step of the axis whose ticks lie `least_px` or more apart."""
-    for step in _STEPS_NS:
-        if step >= ns_per_px * least_px:
-            return step
-    days = _STEPS_NS[-1]
-    return days * math.ceil(ns_per_px * least_px / days)
-
-
-def ticks(view: Viewport, origin_ns: int) -> tuple[Tick, ...]:
-    """The axis' ticks in view, for times counted from `origin_ns`. At most one per MIN_TICK_PX pixels."""
-    step = tick_step_ns(view.ns_per_px)
-    base = base_ns(step)
-    first = -(-(view.begin_ns - origin_ns) // step)
-    last = (view.end_ns - origin_ns) // step
-    made = []
-    for index in range(first, last + 1):
-        since = index * step
-        major = since % base == 0 if base else True
-        made.append(Tick(view.x_px(origin_ns + since), origin_ns + since, tick_label(since, step), major))
-    return tuple(made)
-
-
-def base_ns(step_ns: int) -> int:
-    """The distance of the points from which ticks of that step are counted; 0 where they carry the full time."""
-    if step_ns >= _SECOND:
-        return 0
-    unit = max(size for _, size in _UNITS if size <= step_ns)
-    return unit * 1000
-
-
-def tick_label(since_ns: int, step_ns: int) -> str:
-    """`1.234 567 s` at a point from which others are counted, `+12 µs` between; whole seconds: `2 s`, `1:02:03`."""
-    base = base_ns(step_ns)
-    if not base:
-        if step_ns >= 60 * _SECOND or abs(since_ns) >= 3600 * _SECOND:
-            return clock_text(since_ns)
-        return f"{_signed(since_ns // _SECOND)} s"
-    rest = since_ns % base
-    if rest == 0:
-        return time_text(since_ns)
-    name, unit = max((pair for pair in _UNITS if pair[1] <= step_ns), key=lambda pair: pair[1])
-    return f"+{rest // unit} {name}"
-
-
-def base_label(view: Viewport, origin_ns: int) -> str:
-    """The full time from which the first ticks in view are counted; empty where ticks carry the full time."""
-    base = base_ns(tick_step_ns(view.ns_per_px))
-    if not base:
-        return ""
-    since = view.begin_ns - origin_ns
-    return time_text(since - since % base)
-
-
 def time_text(since_ns: int) -> str:
     """A time in seconds with every digit it has, in groups of three: `1.234 567 s`."""
     whole, rest = divmod(abs(since_ns), _SECOND)
@@ -199,7 +131,7 @@ def time_text(since_ns: int) -> str:
 def duration_text(duration_ns: int) -> str:
     """A duration in the unit that suits it, with every digit: `12.345 µs`, `3.776 123 ms`."""
     size = abs(duration_ns)
-    name, unit = max((pair for pair in _UNITS if pair[1] <= max(size, 1)), key=lambda pair: pair[1])
+    name, unit = max((pair for pair in UNITS_NS if pair[1] <= max(size, 1)), key=lambda pair: pair[1])
     whole, rest = divmod(size, unit)
     places = len(str(unit)) - 1
     digits = f"{rest:0{places}d}" if places else ""
@@ -208,14 +140,3 @@ def duration_text(duration_ns: int) -> str:
         groups.pop()
     text = f"{whole:,}".replace(",", "\u202f") + ("." + "\u202f".join(groups) if groups else "")
     return f"{'−' if duration_ns < 0 else ''}{text} {name}"
-
-
-def clock_text(since_ns: int) -> str:
-    """Whole seconds as hours, minutes and seconds: `1:02:03`."""
-    minutes, seconds = divmod(abs(since_ns) // _SECOND, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{'−' if since_ns < 0 else ''}{hours}:{minutes:02d}:{seconds:02d}"
-
-
-def _signed(value: int) -> str:
-    return f"{value:,}".replace(",", "\u202f").replace("-", "−")

@@ -7,6 +7,7 @@ today's dates) and costs an item for each thing drawn, while one frame here is o
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,17 +26,19 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 
+from smprof.profile.clock import unix_ns
 from smprof_desktop.progress import CancelCheck, Progress
 from smprof_desktop.session import Session
-from smprof_desktop.settings import Settings
+from smprof_desktop.settings import SETTINGS, Settings
 from smprof_desktop.slice_ref import SliceRef
 from smprof_desktop.tasks import Tasks
 from smprof_desktop.timeline import pictures
+from smprof_desktop.timeline.axis import Axis
 from smprof_desktop.timeline.colours import DARK, LIGHT, Theme
 from smprof_desktop.timeline.draw_list import DrawList, Hit
 from smprof_desktop.timeline.gestures import Gestures
 from smprof_desktop.timeline.glide import Glide
-from smprof_desktop.timeline.hover import HoverText
+from smprof_desktop.timeline.hover import HoverText, PointerTime
 from smprof_desktop.timeline.key_events import KeyMap
 from smprof_desktop.timeline.keys import COMMANDS
 from smprof_desktop.timeline.layout import Frame, Metrics
@@ -45,7 +48,7 @@ from smprof_desktop.timeline.paint_raster import RasterPainter
 from smprof_desktop.timeline.pictures import Key, Want
 from smprof_desktop.timeline.scene import Opened, Scene, with_scroll
 from smprof_desktop.timeline.selecting import Selecting
-from smprof_desktop.timeline.viewport import Viewport, duration_text, time_text
+from smprof_desktop.timeline.viewport import Viewport, duration_text
 
 if TYPE_CHECKING:
     from smprof.profile.reader import Profile
@@ -93,6 +96,8 @@ class TimelineWidget(QAbstractScrollArea):
         self.expanded: frozenset[str] = frozenset()
         self.focus_key = ""
         self.header_px = HEADER_PX
+        self.axis: Axis | None = None
+        """How times read; None without a profile."""
         self._scroll_rest_px = 0.0
         """What fine turns of a wheel have scrolled beyond whole pixels."""
         self.view = Viewport(0, 1, 1.0)
@@ -117,6 +122,7 @@ class TimelineWidget(QAbstractScrollArea):
             "previous_slice": lambda: self.selecting.walk_lane(-1),
             "next_slice": lambda: self.selecting.walk_lane(1),
             "deselect": self.selecting.deselect,
+            "switch_time": self.switch_time,
             "back": self.session.back,
             "forward": self.session.forward,
         }
@@ -125,6 +131,7 @@ class TimelineWidget(QAbstractScrollArea):
         self._settle.setInterval(SETTLE_MS)
         self._settle.timeout.connect(self._remember)
         self.hover = HoverText(self.viewport())
+        self._time_at = PointerTime(self.viewport())
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -133,6 +140,7 @@ class TimelineWidget(QAbstractScrollArea):
         session.profile_changed.connect(self._on_profile)
         session.range_changed.connect(self._on_range)
         session.selection_changed.connect(self.selecting.on_selection)
+        self.settings.changed.connect(self._on_setting)
         self._on_profile(session.profile)
 
     @property
@@ -160,6 +168,7 @@ class TimelineWidget(QAbstractScrollArea):
             scroll_px=float(self.verticalScrollBar().value()),
             selection=self.session.selection,
             focus=self.focus_key if self.hasFocus() else "",
+            axis=self.axis,
         )
 
     def draw_list(self, budget_s: float | None = None) -> DrawList | None:
@@ -177,6 +186,7 @@ class TimelineWidget(QAbstractScrollArea):
     def paint_on(self, canvas: QWidget, make_painter: Callable[[Theme, QFont], FramePainter]) -> None:
         """Paint on this widget, which becomes the viewport, by painters that are made for it."""
         self.hover.move_onto(canvas)  # first: the old viewport goes
+        self._time_at.setParent(canvas)
         self._make_painter, self._painter = make_painter, None
         self.frames_painted = 0
         canvas.setAcceptDrops(self.viewport().acceptDrops())
@@ -188,6 +198,14 @@ class TimelineWidget(QAbstractScrollArea):
         """Show the whole profile."""
         limits = self.opened_scene().limits
         self.go_to(self.view.fitted(limits.begin_ns, limits.end_ns, limits), remember=True)
+
+    def switch_time(self) -> None:
+        """Count times in the next way that there is: from the profile's start, by the clock here, in UTC."""
+        ways = SETTINGS["time"].choices
+        following = ways[(ways.index(self.settings.get("time")) + 1) % len(ways)]
+        self.settings.set("time", following)
+        if following != "start" and self.axis is not None and not self.axis.is_clock:
+            self.faulted.emit("This profile's clock counts from an unknown moment; times stay from its start.")
 
     def toggle(self, key: str) -> None:
         """Expand or collapse a lane."""
@@ -243,8 +261,15 @@ class TimelineWidget(QAbstractScrollArea):
 
     def show_hover(self, position: QPointF) -> None:
         """Tell beside the pointer what lies under it."""
-        hit = self.opened_scene().hit(self.frame(), position.x(), position.y())
+        scene, frame = self.opened_scene(), self.frame()
+        hit = scene.hit(frame, position.x(), position.y())
         self.hover.show_at(position.toPoint(), self._hover_text(hit))
+        is_over_lanes = position.x() >= self.header_px and position.y() >= scene.metrics.overview_px
+        if is_over_lanes and self.axis is not None:
+            self._time_at.setText(self.axis.text(self.view.time_ns(position.x() - self.header_px)))
+            top_px, height_px = round(scene.metrics.overview_px), round(scene.metrics.axis_px) - 1
+            self._time_at.setGeometry(0, top_px, max(round(self.header_px) - 1, 1), height_px)
+        self._time_at.setVisible(is_over_lanes)
 
     def come_to_rest(self) -> None:
         """A movement has ended: `back` returns to this view."""
@@ -258,6 +283,23 @@ class TimelineWidget(QAbstractScrollArea):
         else:
             share = PAN_SHARE * (steps if command_id == "pan_right" else -steps)
             self.go_to(self.view.panned(share * self.view.width_px, self.opened_scene().limits))
+
+    def _on_setting(self, key: str) -> None:
+        if key == "time":
+            self.axis = self._make_axis(self.session.profile)
+            self._time_at.hide()
+            self.viewport().update()
+
+    def _make_axis(self, profile: Profile | None) -> Axis | None:
+        """How the profile's times are to read: by the clock where that is asked for and known."""
+        if profile is None:
+            return None
+        way = self.settings.get("time")
+        moment_ns = unix_ns(profile.manifest.clock, profile.begin_ns) if way != "start" else None
+        if moment_ns is not None:
+            with suppress(ValueError):
+                return Axis.by_clock(moment_ns - profile.begin_ns, profile.begin_ns, way == "UTC")
+        return Axis(profile.begin_ns)
 
     def _let_go(self) -> None:
         """The keyboard or the mouse goes elsewhere: what is held is not, whatever is heard of it."""
@@ -279,6 +321,7 @@ class TimelineWidget(QAbstractScrollArea):
         self.selecting.forget()
         self._is_fetching = False
         self.tasks.cancel_kind(FETCHING)
+        self.axis = self._make_axis(profile)
         self._show_scene(None)
         self._is_opening = profile is not None
         self._note = NO_PROFILE if profile is None else PREPARING
@@ -400,7 +443,7 @@ class TimelineWidget(QAbstractScrollArea):
         if hit is None or self.scene is None:
             return ""
         if hit.ref is not None:
-            since = time_text(hit.begin_ns - self.scene.profile.begin_ns)
+            since = (self.axis or self.scene.axis).text(hit.begin_ns)
             return f"{hit.name or '…'}\n{duration_text(hit.end_ns - hit.begin_ns)} from {since}"
         if hit.part == "header":
             lane = self.scene.tree.by_key[hit.key]
@@ -465,6 +508,7 @@ class TimelineWidget(QAbstractScrollArea):
 
     def leaveEvent(self, event: QEvent) -> None:
         self.hover.hide()
+        self._time_at.hide()
         super().leaveEvent(event)
 
     def hideEvent(self, event: QEvent) -> None:

@@ -1,4 +1,4 @@
-"""Time to pixels and back, zoom, pan, limits, ticks and the text of times."""
+"""Time to pixels and back, zoom, pan, limits and the text of times."""
 
 from __future__ import annotations
 
@@ -7,16 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smprof_desktop.timeline.viewport import (
-    MIN_TICK_PX,
-    Limits,
-    Viewport,
-    base_label,
-    duration_text,
-    tick_step_ns,
-    ticks,
-    time_text,
-)
+from smprof_desktop.timeline.viewport import Limits, Viewport, duration_text, time_text
 
 TODAY_NS = 1_796_000_000_123_456_789
 HOUR_NS = 3_600_000_000_000
@@ -89,45 +80,6 @@ def test_a_profile_at_the_end_of_time_can_be_shown() -> None:
     limits = Limits(-(1 << 63), (1 << 63) - 1)
     view = Viewport(-(1 << 62), 1 << 62, 1000.0).zoomed(1e9, 0.0, limits)
     assert -(1 << 63) <= view.begin_ns < view.end_ns < 1 << 63
-
-
-@given(st.integers(-(10**12), 10**15), st.integers(1, 40 * HOUR_NS), st.floats(100.0, 4000.0))
-def test_ticks_are_apart_in_view_and_distinct(begin: int, span: int, width: float) -> None:
-    view = Viewport(begin, begin + span, width)
-    found = ticks(view, 0)
-    assert len(found) <= width / MIN_TICK_PX + 2
-    distances = np.diff([tick.x_px for tick in found])
-    assert (distances >= MIN_TICK_PX - 1e-6).all()
-    assert len(found) >= 1 or tick_step_ns(view.ns_per_px) > span
-    assert all(begin <= tick.time_ns <= begin + span for tick in found)
-
-
-def test_ticks_read_as_time_from_start_and_what_follows() -> None:
-    view = Viewport(TODAY_NS + 1_234_567_000, TODAY_NS + 1_234_567_000 + 1_500, 1000.0)
-    assert [(tick.label, tick.major) for tick in ticks(view, TODAY_NS)] == [
-        ("1.234\u202f567 s", True),
-        ("+200 ns", False),
-        ("+400 ns", False),
-        ("+600 ns", False),
-        ("+800 ns", False),
-        ("1.234\u202f568 s", True),
-        ("+200 ns", False),
-        ("+400 ns", False),
-    ]
-    assert base_label(view, TODAY_NS) == "1.234\u202f567 s"
-
-
-def test_ticks_of_hours_read_as_a_clock() -> None:
-    labels = [tick.label for tick in ticks(Viewport(0, 10 * HOUR_NS, 1000.0), 0)]
-    assert labels[:3] == ["0:00:00", "1:00:00", "2:00:00"]
-    assert [tick.label for tick in ticks(Viewport(0, 5_000_000_000, 500.0), 0)] == [
-        "0 s",
-        "1 s",
-        "2 s",
-        "3 s",
-        "4 s",
-        "5 s",
-    ]
 
 
 @pytest.mark.parametrize(
