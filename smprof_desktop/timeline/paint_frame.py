@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 
@@ -19,6 +20,9 @@ INDENT_PX = 12.0
 MIN_DETAIL = 6
 """Characters of a lane's detail below which none is shown."""
 ARROW_HEAD_PX = 7.0
+OVERVIEW = "whole profile"
+TEXT_NUDGE = 0.02
+"""Of a device pixel: at 150 % a whole one less a rounding error would be drawn a pixel higher by one engine only."""
 
 
 class PaintFault(Exception):
@@ -47,21 +51,22 @@ class FramePainter(ABC):
         self._small_elider = Elider(self._small_metrics.horizontalAdvance)
         self._bold_elider = Elider(self._bold_metrics.horizontalAdvance)
         self._texts: OrderedDict[str, QStaticText] = OrderedDict()
+        self._ratio = 1.0
 
     def paint(self, drawing: DrawList, painter: QPainter) -> None:
         """Paint one frame with its top left corner at the painter's origin."""
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        ratio = painter.device().devicePixelRatio()
+        self._ratio = ratio = painter.device().devicePixelRatio()
         width, height = drawing.width_px, drawing.height_px
         lanes = device_rect(drawing.header_px, drawing.top_px, width, height, ratio)
         overview = device_rect(0, 0, width, drawing.overview_px, ratio)
-        painter.fillRect(QRectF(0, 0, width, height), _colour(self.theme.background))
-        painter.fillRect(QRectF(0, 0, width, drawing.overview_px), _colour(self.theme.header))
+        self._box(painter, QRectF(0, 0, width, height), _colour(self.theme.background))
+        self._box(painter, QRectF(0, 0, width, drawing.overview_px), _colour(self.theme.header))
         painter.save()
         painter.setClipRect(_logical(lanes, ratio))
         self._lane_backgrounds(drawing, painter)
         for box in drawing.outside:
-            painter.fillRect(_rect(box), _colour(self.theme.shade, 26))
+            self._box(painter, _rect(box), _colour(self.theme.shade, 26))
         painter.restore()
         masses = (drawing.curves, drawing.columns, drawing.slices, drawing.ticks)
         self._fill([*((rects, lanes) for rects in masses), (drawing.overview, overview)], painter)
@@ -75,24 +80,46 @@ class FramePainter(ABC):
         self._headers(drawing, painter)
         self._axis(drawing, painter)
         self._overview(drawing, painter)
-        painter.fillRect(QRectF(drawing.header_px - 1, 0, 1, height), _colour(self.theme.border))
+        self._box(painter, QRectF(drawing.header_px - 1, 0, 1, height), _colour(self.theme.border))
 
     @abstractmethod
     def _fill(self, masses: list[tuple[Rects, QRect]], painter: QPainter) -> None:
         """Fill rectangles as `on_device` has them, later ones on top, within the clip beside them, in device pixels."""
 
+    def _box(self, painter: QPainter, box: QRectF, colour: QColor) -> None:
+        """Fill on whole device pixels: what lies on half of one, two paint engines round differently."""
+        whole = device_rect(box.left(), box.top(), box.right(), box.bottom(), self._ratio)
+        painter.fillRect(_logical(whole, self._ratio), colour)
+
+    def _outline(self, painter: QPainter, box: QRectF, width_px: float, colour: QColor) -> None:
+        """Four sides of that width, inside the box."""
+        left, top, right, bottom = box.left(), box.top(), box.right(), box.bottom()
+        for side in (
+            QRectF(left, top, right - left, width_px),
+            QRectF(left, bottom - width_px, right - left, width_px),
+            QRectF(left, top, width_px, bottom - top),
+            QRectF(right - width_px, top, width_px, bottom - top),
+        ):
+            self._box(painter, side, colour)
+
+    def _start_of_text(self, x_px: float, top_px: float, height_px: float, metrics: QFontMetricsF) -> QPointF:
+        """Where a line of text in the middle of that height begins, its baseline, on whole device pixels as well."""
+        baseline_px = top_px + (height_px - metrics.height()) / 2 + metrics.ascent()
+        whole = (math.floor(at_px * self._ratio + 0.5) for at_px in (x_px, baseline_px))
+        return QPointF(*((at + TEXT_NUDGE) / self._ratio for at in whole))
+
     def _lane_backgrounds(self, drawing: DrawList, painter: QPainter) -> None:
         right = drawing.width_px
         for number, header in enumerate(drawing.headers):
             colour = self.theme.group if header.is_group else self.theme.stripe if number % 2 else self.theme.background
-            painter.fillRect(QRectF(0, header.y_px, right, header.height_px), _colour(colour))
+            self._box(painter, QRectF(0, header.y_px, right, header.height_px), _colour(colour))
         grid = _colour(self.theme.grid)
         for tick in drawing.axis:
             x_px = drawing.header_px + round(tick.x_px)
-            painter.fillRect(QRectF(x_px, drawing.top_px, 1, drawing.height_px), grid)
+            self._box(painter, QRectF(x_px, drawing.top_px, 1, drawing.height_px), grid)
         for header in drawing.headers:
             if header.is_group:
-                painter.fillRect(QRectF(0, header.y_px + header.height_px - 1, right, 1), grid)
+                self._box(painter, QRectF(0, header.y_px + header.height_px - 1, right, 1), grid)
 
     def _static(self, text: str, font: QFont) -> QStaticText:
         found = self._texts.get(text)
@@ -109,18 +136,13 @@ class FramePainter(ABC):
     def _labels(self, labels: tuple[Label, ...], painter: QPainter) -> None:
         painter.setPen(_colour(self.theme.ink))
         painter.setFont(self.small)
-        line = self._small_metrics.height()
+        ascent = QPointF(0, self._small_metrics.ascent())
         for label in labels:
-            painter.drawStaticText(
-                QPointF(label.x_px, label.y_px + (label.height_px - line) / 2), self._static(label.text, self.small)
-            )
+            start = self._start_of_text(label.x_px, label.y_px, label.height_px, self._small_metrics)
+            painter.drawStaticText(start - ascent, self._static(label.text, self.small))
 
     def _selection(self, box: Box, painter: QPainter) -> None:
-        pen = QPen(_colour(self.theme.selection), 2)
-        pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
-        painter.setPen(pen)
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.drawRect(_rect(box).adjusted(0, 0, 0, 0))
+        self._outline(painter, _rect(box).adjusted(-1, -1, 1, 1), 2, _colour(self.theme.selection))
 
     def _arrows(self, drawing: DrawList, painter: QPainter) -> None:
         if not drawing.arrows:
@@ -144,17 +166,19 @@ class FramePainter(ABC):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         note = drawing.arrow_note
         if note is not None:
+            width_px, height_px = self._small_metrics.horizontalAdvance(note.text) + 8, note.height_px + 2
+            box = QRectF(note.x_px, note.y_px, width_px, height_px)
+            self._box(painter, box, _colour(self.theme.background, 225))
             painter.setFont(self.small)
-            width = self._small_metrics.horizontalAdvance(note.text) + 8
-            box = QRectF(note.x_px, note.y_px, width, note.height_px + 2)
-            painter.fillRect(box, _colour(self.theme.background, 225))
             painter.setPen(_colour(self.theme.arrow))
-            painter.drawText(box, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextSingleLine, note.text)
+            start = self._start_of_text(note.x_px + 4, note.y_px, height_px, self._small_metrics)
+            painter.drawText(start, note.text)
 
     def _headers(self, drawing: DrawList, painter: QPainter) -> None:
         painter.save()
-        painter.setClipRect(QRectF(0, drawing.top_px, drawing.header_px, drawing.height_px - drawing.top_px))
-        painter.fillRect(QRectF(0, drawing.top_px, drawing.header_px, drawing.height_px), _colour(self.theme.header))
+        clip = device_rect(0, drawing.top_px, drawing.header_px, drawing.height_px, self._ratio)
+        painter.setClipRect(_logical(clip, self._ratio))
+        self._box(painter, QRectF(0, drawing.top_px, drawing.header_px, drawing.height_px), _colour(self.theme.header))
         for header in drawing.headers:
             self._header(header, drawing, painter)
         painter.restore()
@@ -163,10 +187,10 @@ class FramePainter(ABC):
         right, line_px = drawing.header_px, drawing.line_px
         box = QRectF(0, header.y_px, right, header.height_px)
         if header.is_focused:
-            painter.fillRect(box, _colour(self.theme.focus))
+            self._box(painter, box, _colour(self.theme.focus))
         elif header.is_group:
-            painter.fillRect(box, _colour(self.theme.group))
-        painter.fillRect(QRectF(0, header.y_px + header.height_px - 1, right, 1), _colour(self.theme.grid))
+            self._box(painter, box, _colour(self.theme.group))
+        self._box(painter, QRectF(0, header.y_px + header.height_px - 1, right, 1), _colour(self.theme.grid))
         text_box_px = min(header.height_px, line_px + 8)
         centre = header.text_y_px + text_box_px / 2
         x_px = 6.0 + header.level * INDENT_PX
@@ -178,65 +202,62 @@ class FramePainter(ABC):
             painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         x_px += 13
         share_px = self._small_metrics.horizontalAdvance(header.share) + 14 if header.share else 8.0
-        font, elider = (self.bold, self._bold_elider) if header.is_group else (self.font, self._header_elider)
+        font, elider, metrics = (
+            (self.bold, self._bold_elider, self._bold_metrics)
+            if header.is_group
+            else (self.font, self._header_elider, self._metrics)
+        )
         label = elider.elided(header.label, max(right - x_px - share_px, 0.0))
-        flags = Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine
         painter.setFont(font)
         painter.setPen(_colour(self.theme.text))
-        painter.drawText(QRectF(x_px, header.text_y_px, right, text_box_px), flags | Qt.AlignmentFlag.AlignLeft, label)
+        painter.drawText(self._start_of_text(x_px, header.text_y_px, text_box_px, metrics), label)
+        painter.setFont(self.small)
+        painter.setPen(_colour(self.theme.muted))
+        small = self._small_metrics
         # What the share is of, or which GPU it is: as much of it as the label leaves room for.
         detail_px = x_px + elider.width_px(label) + 8
         detail = self._small_elider.elided(header.detail, right - share_px - detail_px) if header.detail else ""
         if len(detail) >= min(MIN_DETAIL, len(header.detail)) > 0:
-            painter.setFont(self.small)
-            painter.setPen(_colour(self.theme.muted))
-            box = QRectF(detail_px, header.text_y_px, right, text_box_px)
-            painter.drawText(box, flags | Qt.AlignmentFlag.AlignLeft, detail)
+            painter.drawText(self._start_of_text(detail_px, header.text_y_px, text_box_px, small), detail)
         if header.share:
-            painter.setFont(self.small)
-            painter.setPen(_colour(self.theme.muted))
-            painter.drawText(
-                QRectF(0, header.text_y_px, right - 8, text_box_px), flags | Qt.AlignmentFlag.AlignRight, header.share
-            )
+            share_at_px = right - 8 - small.horizontalAdvance(header.share)
+            painter.drawText(self._start_of_text(share_at_px, header.text_y_px, text_box_px, small), header.share)
 
     def _axis(self, drawing: DrawList, painter: QPainter) -> None:
         top, bottom, right = drawing.overview_px, drawing.top_px, drawing.width_px
-        painter.fillRect(QRectF(0, top, right, bottom - top), _colour(self.theme.header))
+        self._box(painter, QRectF(0, top, right, bottom - top), _colour(self.theme.header))
         painter.setFont(self.small)
-        flags = Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine
+        small, height = self._small_metrics, bottom - top - 2
         painter.save()
-        painter.setClipRect(QRectF(drawing.header_px, top, right - drawing.header_px, bottom - top))
+        painter.setClipRect(_logical(device_rect(drawing.header_px, top, right, bottom, self._ratio), self._ratio))
         for tick in drawing.axis:
             x_px = drawing.header_px + round(tick.x_px)
-            painter.fillRect(QRectF(x_px, bottom - (8 if tick.major else 5), 1, 8), _colour(self.theme.muted))
+            self._box(painter, QRectF(x_px, bottom - (8 if tick.major else 5), 1, 8), _colour(self.theme.muted))
             painter.setPen(_colour(self.theme.text if tick.major else self.theme.muted))
-            if x_px + 4 + self._small_metrics.horizontalAdvance(tick.label) <= right:
-                box = QRectF(x_px + 4, top, 200, bottom - top - 2)
-                painter.drawText(box, flags | Qt.AlignmentFlag.AlignLeft, tick.label)
+            if x_px + 4 + small.horizontalAdvance(tick.label) <= right:
+                painter.drawText(self._start_of_text(x_px + 4, top, height, small), tick.label)
         painter.restore()
         painter.setPen(_colour(self.theme.muted))
         text = drawing.axis_base or "time from start"
-        painter.drawText(
-            QRectF(0, top, drawing.header_px - 8, bottom - top - 2), flags | Qt.AlignmentFlag.AlignRight, text
-        )
-        painter.fillRect(QRectF(0, bottom - 1, right, 1), _colour(self.theme.border))
+        text_px = drawing.header_px - 8 - small.horizontalAdvance(text)
+        painter.drawText(self._start_of_text(text_px, top, height, small), text)
+        self._box(painter, QRectF(0, bottom - 1, right, 1), _colour(self.theme.border))
 
     def _overview(self, drawing: DrawList, painter: QPainter) -> None:
         right, bottom = drawing.width_px, drawing.overview_px
         window = drawing.overview_window
         if window is not None:
             veil = _colour(self.theme.background, 150)
-            painter.fillRect(QRectF(drawing.header_px, 0, window.x_px - drawing.header_px, bottom), veil)
+            self._box(painter, QRectF(drawing.header_px, 0, window.x_px - drawing.header_px, bottom), veil)
             end = window.x_px + window.width_px
-            painter.fillRect(QRectF(end, 0, right - end, bottom), veil)
-            painter.setPen(QPen(_colour(self.theme.muted), 1))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRect(QRectF(window.x_px, 0, window.width_px - 1, window.height_px - 1))
+            self._box(painter, QRectF(end, 0, right - end, bottom), veil)
+            outer = QRectF(window.x_px, 0, window.width_px, window.height_px)
+            self._outline(painter, outer, 1, _colour(self.theme.muted))
         painter.setFont(self.small)
         painter.setPen(_colour(self.theme.muted))
-        flags = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight | Qt.TextFlag.TextSingleLine
-        painter.drawText(QRectF(0, 0, drawing.header_px - 8, bottom), flags, "whole profile")
-        painter.fillRect(QRectF(0, bottom - 1, right, 1), _colour(self.theme.border))
+        text_px = drawing.header_px - 8 - self._small_metrics.horizontalAdvance(OVERVIEW)
+        painter.drawText(self._start_of_text(text_px, 0, bottom, self._small_metrics), OVERVIEW)
+        self._box(painter, QRectF(0, bottom - 1, right, 1), _colour(self.theme.border))
 
 
 def on_device(rects: Rects, ratio: float) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
@@ -255,7 +276,7 @@ def on_device(rects: Rects, ratio: float) -> tuple[NDArray[np.int32], NDArray[np
 
 def device_rect(left_px: float, top_px: float, right_px: float, bottom_px: float, ratio: float) -> QRect:
     """The rectangle between these edges on whole device pixels."""
-    left, top, right, bottom = (round(edge_px * ratio) for edge_px in (left_px, top_px, right_px, bottom_px))
+    left, top, right, bottom = (math.floor(edge_px * ratio + 0.5) for edge_px in (left_px, top_px, right_px, bottom_px))
     return QRect(left, top, right - left, bottom - top)
 
 
