@@ -19,7 +19,7 @@ MEANINGS = {
     "annotation": "ranges that the user or a framework named",
     "counter": "samples of numbers over time, memory records included",
     "args": "free-form arguments of imported records, one row per argument",
-    "lane_rows": "one row per line of a lane that holds slices",
+    "lane_rows": "one row per line of a lane that holds slices, then one per union of a device's lines",
     "ladder": "level of detail per lane row, by (lane_row, level, bin)",
 }
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smprof.profile.schema import SLICE_TABLES
+from smprof.profile.schema import NONE, SLICE_TABLES
 from smprof_desktop.analysis.executions import Part, blocks
 from smprof_desktop.analysis.intervals import (
     Int64s,
@@ -67,7 +67,7 @@ def devices_of(process: ProcessProfile) -> list[int]:
     slices, lanes = process.table("device"), process.table("lane_rows")
     if not len(slices):
         return sorted(used)
-    mine = lanes["table"] == _DEVICE
+    mine = (lanes["table"] == _DEVICE) & (lanes["row"] != NONE)  # lines of lanes, not what unites them
     if int((lanes["end_row"][mine] - lanes["begin_row"][mine]).sum()) == len(slices):
         return sorted(used.union(lanes["device"][mine].tolist()))
     return sorted(used.union(np.unique(slices["device"]).tolist()))  # lane rows that do not fit prove nothing

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smprof.profile import ladder as stored
-from smprof.profile.schema import SLICE_TABLES
+from smprof.profile.schema import NONE, SLICE_TABLES
 from smprof_desktop.slice_ref import SliceRef
 from smprof_desktop.timeline.memory import HeldProcess, Later
 
@@ -29,11 +29,8 @@ I64 = NDArray[np.int64]
 BINS_PER_SLICE = 4
 """Slices are few where a window has at most one for so many bins; the rest would be narrower than they can be drawn."""
 MIN_FEW = 64
-MAX_UNION_SLICES = 200_000
-"""Up to so many slices the union over several rows is worked out exactly; sorting them takes about 20 ms."""
-
-MAX_KEPT_SLICES = 2_000_000
-"""Up to so many slices the union over all time is kept where that is asked for."""
+MAX_UNION_SLICES = 2_000_000
+"""Up to so many slices a union that is not stored is worked out exactly; that takes a task about 0.2 s."""
 
 MAX_QUICK_SLICES = 20_000
 """What one frame may compare where that was not done before: more is for a task."""
@@ -42,7 +39,6 @@ UNKNOWN_NAME = -2
 """A name that has to be asked of the slice."""
 
 _STEP_COLUMNS = ("bin", "busy_ns", "longest", "slices", "start_ns", "duration_ns", "name_id")
-_FIRST_NS, _LAST_NS = -(1 << 63), (1 << 63) - 1
 _EMPTY = np.zeros(0, np.int64)
 _EMPTY_TABLE = np.zeros(0, np.uint8)
 _EMPTY_NAMES = np.zeros(0, np.int32)
@@ -121,7 +117,6 @@ class Ladder:
         table = process.table("ladder")
         self._steps = {name: table[name] for name in _STEP_COLUMNS}
         self._totals: dict[int, I64] = {}
-        self._unions: dict[tuple[int, ...], tuple[I64, I64, I64]] = {}
         self._kept_window = (0, -1, 0)
         self._kept: dict[int, _Part | None] = {}
         self._levels: dict[int, list[tuple[int, int, int]]] = {}
@@ -268,19 +263,18 @@ class Ladder:
         end_ns: int,
         bin_level: int,
         bound: bool = False,
-        keep_union: bool = False,
+        union: int = NONE,
     ) -> Busy:
         """Time in each bin of [begin_ns, end_ns) that at least one of the lane rows covers: their union.
 
-        Exact where the rows of a bin cannot overlap, where at most MAX_UNION_SLICES slices have to be compared, and
-        with `keep_union`, which works the union out once for all time; else, and with `bound`, the sum up to the
-        bin's width.
+        Exact where `union`, the lane row that holds it, tells, where the rows of a bin cannot overlap, and where at
+        most MAX_UNION_SLICES slices have to be compared; else, and with `bound`, the sum up to the bin's width.
         """
         first_bin, last_bin = begin_ns >> bin_level, (end_ns - 1) >> bin_level
         width = np.int64(1) << np.int64(bin_level)
         total, most = np.zeros(last_bin - first_bin + 1, np.int64), np.zeros(last_bin - first_bin + 1, np.int64)
         touching = 0
-        for lane_row in lane_rows:
+        for lane_row in lane_rows if union == NONE or self._step(union, bin_level) is None else (union,):
             part = self._part(lane_row, first_bin, last_bin, bin_level)
             if part is None:
                 continue
@@ -295,9 +289,6 @@ class Ladder:
         spots = np.flatnonzero(unclear)
         low_ns = (first_bin + int(spots[0])) << bin_level
         high_ns = (first_bin + int(spots[-1]) + 1) << bin_level
-        if keep_union and not bound and self.total(lane_rows) <= MAX_KEPT_SLICES:
-            edges = (np.arange(len(total) + 1) + first_bin) << np.int64(bin_level)
-            return Busy(bin_level, first_bin, np.diff(_covered_before(*self._union_of(lane_rows), edges)))
         count = 0 if bound else sum(self.count(lane_row, low_ns, high_ns) for lane_row in lane_rows)
         if bound or count > MAX_UNION_SLICES:
             return Busy(bin_level, first_bin, capped, False)
@@ -305,7 +296,7 @@ class Ladder:
             raise Later
         found = self.slices(lane_rows, low_ns, high_ns)
         edges = (np.arange(spots[0], spots[-1] + 2) + first_bin) << np.int64(bin_level)
-        starts, ends = _union(found.start_ns, found.end_ns)
+        starts, ends = stored.union_of(found.start_ns, found.end_ns)
         covered = np.diff(_covered_before(starts, ends, _running_total(starts, ends), edges))
         capped[spots[0] : spots[-1] + 1] = covered
         return Busy(bin_level, first_bin, capped)
@@ -329,17 +320,6 @@ class Ladder:
                 if best is None or (found - best[0]) * step < 0:
                     best = found, SliceRef(process, table, row)
         return best[1] if best else None
-
-    def _union_of(self, lane_rows: tuple[int, ...]) -> tuple[I64, I64, I64]:
-        """The union of lane rows over all time, with the time covered before each interval; worked out once."""
-        found = self._unions.get(lane_rows)
-        if found is None and self._is_quick:
-            raise Later
-        if found is None:
-            everything = self.slices(lane_rows, _FIRST_NS, _LAST_NS)
-            start_ns, end_ns = _union(everything.start_ns, everything.end_ns)
-            found = self._unions[lane_rows] = start_ns, end_ns, _running_total(start_ns, end_ns)
-        return found
 
     def _are_few(self, lane_rows: Sequence[int], begin_ns: int, end_ns: int, bin_level: int, few: int) -> bool:
         """Whether at most `few` slices touch the window. Stored columns are asked first: no long column is read."""
@@ -456,13 +436,3 @@ def _covered_before(start_ns: I64, end_ns: I64, total: I64, edges: I64) -> I64:
     beyond = np.where(index > 0, np.maximum(end_ns[at] - edges, 0), 0)
     covered: I64 = total[index] - beyond
     return covered
-
-
-def _union(start_ns: I64, end_ns: I64) -> tuple[I64, I64]:
-    """The union of intervals sorted by start, as intervals that are sorted and do not overlap."""
-    if len(start_ns) == 0:
-        return start_ns, end_ns
-    reach = np.maximum.accumulate(end_ns)
-    opens = np.concatenate(([True], start_ns[1:] > reach[:-1]))
-    heads = np.flatnonzero(opens)
-    return start_ns[heads], reach[np.append(heads[1:] - 1, len(reach) - 1)]

@@ -41,10 +41,14 @@ class Row:
 
 @dataclass(frozen=True)
 class BusySource:
-    """Lane rows whose union counts as busy: those of a device, of a stream, or the outermost ones of threads."""
+    """Lane rows whose union counts as busy: those of a device, of a stream, or the outermost ones of threads.
+
+    `union` is the lane row that holds that union where the profile stores it, else NONE.
+    """
 
     process: int
     lane_rows: tuple[int, ...]
+    union: int = NONE
 
 
 @dataclass(frozen=True)
@@ -198,7 +202,7 @@ def _spans(profile: Profile) -> _Spans:
     for index, process in enumerate(profile.processes):
         lane_rows = process.table("lane_rows")
         for table_index, table in enumerate(SLICE_TABLES):
-            ids = np.flatnonzero(lane_rows["table"] == table_index)
+            ids = np.flatnonzero((lane_rows["table"] == table_index) & (lane_rows["row"] != NONE))
             begins, ends = lane_rows["begin_row"][ids], lane_rows["end_row"][ids]
             order = np.argsort(begins, kind="stable")
             spans[index, table] = (begins[order], ends[order], ids[order])
@@ -289,6 +293,8 @@ class _ProcessLanes:
         self.marks: dict[tuple[int, int], dict[int, list[int]]] = {}
         self.syncs: dict[tuple[int, int], dict[int, list[int]]] = {}
         self.threads: dict[int, dict[int, list[int]]] = {}
+        self.unions: dict[int, int] = {}
+        """Device → the lane row of all its streams as one."""
         self.own_rows: set[int] = set()
         """Lane rows of what the recorder did itself, which would make every moment busy."""
         table = process.table("lane_rows")
@@ -296,6 +302,9 @@ class _ProcessLanes:
         columns = [table[name].tolist() for name in ("table", "device", "stream", "thread", "row")]
         for lane_row, (table_index, device, stream, thread, row) in enumerate(zip(*columns, strict=True)):
             kind = kinds[lane_row]
+            if row == NONE:
+                self.unions[device] = lane_row
+                continue
             if SLICE_TABLES[table_index] == "device":
                 target = self.streams.setdefault((device, stream), {})
             elif SLICE_TABLES[table_index] == "annotation" and kind == "device":
@@ -352,7 +361,7 @@ class _ProcessLanes:
         rows = [
             r for (d, _), lines in sorted(self.streams.items()) if d == device for line in lines.values() for r in line
         ]
-        return BusySource(self.index, tuple(rows))
+        return BusySource(self.index, tuple(rows), self.unions.get(device, NONE))
 
     def _thread_source(self) -> BusySource:
         """Any thread busy, what the recorder did itself aside unless there is nothing else."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from smprof.profile.schema import SLICE_TABLES
+from smprof.profile.schema import NONE, SLICE_TABLES
 from smprof_desktop.analysis import intervals
 from smprof_desktop.analysis.utilization import windows_of, windows_within
 from smprof_desktop.timeline.colours import SYNC, colour_of
@@ -30,8 +30,6 @@ I64 = NDArray[np.int64]
 
 OWN_BINS = 3
 """A slice of at least so many bins is drawn by itself, with its own edges and label; shorter ones show as columns."""
-MAX_KEPT_UNIONS = 8_000_000
-"""Device slices of a profile up to which the union of each device's streams is worked out and kept: 0.1 s a million."""
 KEPT_LEVELS = 2
 MAX_EDGE_BINS = 64
 MAX_EDGE_SLICES = 20_000
@@ -183,7 +181,6 @@ class Maker:
         for process in profile.processes:
             _ = process.names.texts  # the thread that draws asks for one at a time
         self._windows = [_edges(process) for process in profile.processes]
-        self._keep_unions = sum(len(process.table("device")) for process in profile.processes) <= MAX_KEPT_UNIONS
         self._counter_ranges: dict[str, tuple[float, float]] = {}
         self._busy_window = Window(0, 0, 0)
         self._busy: dict[tuple[BusySource, bool], Busy] = {}
@@ -231,7 +228,7 @@ class Maker:
 
     def coarse_busy(self, lane: Lane, view: Viewport) -> Curve | None:
         """What the ladder alone tells of the lane's busy share; None where it tells nothing."""
-        levels = [self.ladders[source.process].stored_level(source.lane_rows) for source in lane.busy]
+        levels = [self._stored_level(source) for source in lane.busy]
         if not levels or None in levels:
             return None
         window = Window.around(view, self.limits, max(level for level in levels if level is not None))
@@ -297,6 +294,12 @@ class Maker:
             found = self._counter_ranges[lane.key] = (low, high)
         return found
 
+    def _stored_level(self, source: BusySource) -> int | None:
+        """The finest level that the ladder holds of a source."""
+        ladder = self.ladders[source.process]
+        whole = ladder.stored_level((source.union,)) if source.union != NONE else None
+        return ladder.stored_level(source.lane_rows) if whole is None else whole
+
     def _busy_of(self, source: BusySource, window: Window, bound: bool) -> Busy:
         """One source's busy time; kept, because a device counts for its own lanes, its process and its host."""
         if window != self._busy_window:
@@ -304,9 +307,7 @@ class Maker:
         found = self._busy.get((source, bound))
         if found is None:
             ladder = self.ladders[source.process]
-            found = ladder.busy(
-                source.lane_rows, window.begin_ns, window.end_ns, window.level, bound, self._keep_unions
-            )
+            found = ladder.busy(source.lane_rows, window.begin_ns, window.end_ns, window.level, bound, source.union)
             self._busy[source, bound] = found
         return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smprof.profile.ladder import LEVEL_STEP, MIN_SLICES, Columns, coarser, columns_of, ladder_of
+from smprof.profile import ladder
+from smprof.profile.ladder import LEVEL_STEP, MIN_SLICES, Columns, coarser, columns_of, ladder_of, union_ladder_of
 
 
 @st.composite
@@ -81,6 +83,42 @@ def test_every_stored_level_holds_the_whole_busy_time() -> None:
 def test_few_slices_have_no_ladder() -> None:
     start = np.arange(MIN_SLICES - 1, dtype=np.int64)
     assert ladder_of(start, np.zeros_like(start)) == []
+
+
+def obvious_union(rows: list[tuple[np.ndarray, np.ndarray]], level: int) -> list[tuple[int, int, int, int]]:
+    """(bin, busy, longest, slices) of rows taken as one, ns by ns; `longest` counts on from row to row."""
+    slices = [pair for row in rows for pair in zip(*(column.tolist() for column in row), strict=True)]
+    covered = collections.Counter(
+        time >> level for time in {time for start, length in slices for time in range(start, start + length)}
+    )
+    bins: dict[int, tuple[int, int, int]] = {}
+    for index, (start, length) in enumerate(slices):
+        for number in range(start >> level, ((start + max(length, 1) - 1) >> level) + 1):
+            bins[number] = min(bins.get(number, (1, 0, 0)), (-length, start, index))
+    return [
+        (
+            number,
+            covered[number],
+            bins[number][2],
+            len([start for start, _ in slices if start >> level == number]),
+        )
+        for number in sorted(bins)
+    ]
+
+
+@given(st.lists(lane_rows(12), min_size=1, max_size=4), st.sampled_from([1, 2, 5]), st.sampled_from([1, 3]))
+def test_a_union_of_rows_equals_the_twin_at_every_level(
+    rows: list[tuple[np.ndarray, np.ndarray]], per_bin: int, chunk: int
+) -> None:
+    start, duration = (np.concatenate(columns) for columns in zip(*rows, strict=True))
+    bounds = np.cumsum([0, *(len(row[0]) for row in rows)]).tolist()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"MIN_SLICES": 1, "SLICES_PER_BIN": per_bin, "MIN_BINS": 3, "_UNION_BINS": chunk}.items():
+            patch.setattr(ladder, name, value)
+        steps = union_ladder_of(start, duration, bounds)
+    assert len(steps) > 0 or len(start) == 0
+    for step in steps:
+        assert rows_of(step) == obvious_union(rows, step.level)
 
 
 def test_columns_at_the_ends_of_int64() -> None:

@@ -522,7 +522,13 @@ def test_a_stranger_reads_a_profile_with_duckdb_alone() -> None:
     ]
     assert database.execute(
         "SELECT lane_rows.kind, row, end_row - begin_row FROM lane_rows WHERE \"table\" = 'device' ORDER BY id"
-    ).fetchall() == [("kernel", 0, 1), ("mixed", 0, 2), ("kernel", 1, 1), ("memset", 0, 1), ("kernel", 0, 300)]
+    ).fetchall() == [
+        *(("kernel", 0, 1), ("mixed", 0, 2), ("kernel", 1, 1), ("memset", 0, 1), ("kernel", 0, 300)),
+        ("union", None, 5),
+    ]
+    assert database.execute("SELECT device, stream, busy_ns FROM lane_rows WHERE kind = 'union'").fetchall() == [
+        (0, None, 80)
+    ]
     assert database.execute("SELECT level, sum(busy_ns), sum(slices) FROM ladder GROUP BY level").fetchall() == [
         (9, 1350, 300)
     ]

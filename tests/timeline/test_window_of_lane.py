@@ -184,8 +184,6 @@ def test_busy_time_is_that_of_the_union(offset: int, span: int, level: int) -> N
         low = (answer.first_bin + index) << level
         assert busy == len(covered & set(range(low, min(low + (1 << level), offset + 3_000))))
     assert answer.is_exact
-    kept = ladder_of_tables(both).busy((0, 1), begin, begin + span, level, keep_union=True)
-    assert kept.busy_ns.tolist() == answer.busy_ns.tolist()
 
 
 def test_overlap_beyond_the_bound_is_marked() -> None:

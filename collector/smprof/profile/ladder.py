@@ -1,4 +1,4 @@
-"""The level of detail of one lane row: columns on a power-of-two grid of ns. Pure functions.
+"""The level of detail of one lane row, or of several as one: columns on a power-of-two grid of ns. Pure functions.
 
 A bin b of level L covers [b * 2^L, (b + 1) * 2^L) ns. Stored levels are four times as wide from one to the next; what
 lies between is the exact sum of neighbours.
@@ -6,7 +6,9 @@ lies between is the exact sum of neighbours.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +27,9 @@ MIN_BINS = 32
 """A level with fewer bins than this is the last one."""
 
 LEVEL_STEP = 2
+
+_UNION_BINS = 1 << 14
+"""Bins whose slices are compared at a time: about a million slices."""
 
 
 @dataclass(frozen=True)
@@ -113,17 +118,76 @@ def coarser(columns: Columns, level: int, duration_ns: I64) -> Columns:
     )
 
 
-def finest_level(start_ns: I64, duration_ns: I64) -> int:
-    """The finest level stored for these slices: about `SLICES_PER_BIN` slices to a bin."""
-    span = int(ends_of(start_ns[-1:], duration_ns[-1:])[0]) - int(start_ns[0])
-    return max(0, (span * SLICES_PER_BIN // max(len(start_ns), 1)).bit_length() - 1)
-
-
 def ladder_of(start_ns: I64, duration_ns: I64) -> list[Columns]:
     """All stored levels of one lane row, finest first; none for a row of few slices."""
     if len(start_ns) < MIN_SLICES:
         return []
-    steps = [columns_of(start_ns, duration_ns, finest_level(start_ns, duration_ns))]
+    end_ns = int(ends_of(start_ns[-1:], duration_ns[-1:])[0])
+    level = finest_level(end_ns - int(start_ns[0]), len(start_ns))
+    return _with_coarser(columns_of(start_ns, duration_ns, level), duration_ns)
+
+
+def union_ladder_of(start_ns: I64, duration_ns: I64, bounds: Sequence[int]) -> list[Columns]:
+    """All stored levels of several lane rows taken as one, finest first; none where they hold few slices.
+
+    Row k is [bounds[k], bounds[k + 1]) of the columns, which need not be in order from one row to the next. `busy_ns`
+    is the time that at least one of the rows covers; `longest` and `slices` are of all of them, and of slices of equal
+    length and start the one of the first row is `longest`.
+    """
+    if len(start_ns) < MIN_SLICES:
+        return []
+    level = finest_level(int(ends_of(start_ns, duration_ns).max()) - int(start_ns.min()), len(start_ns))
+    parts = [columns_of(start_ns[low:high], duration_ns[low:high], level) for low, high in pairwise(bounds)]
+    bins = np.concatenate([part.bin for part in parts])
+    longest = np.concatenate([part.longest + low for part, low in zip(parts, bounds, strict=False)])
+    order = np.lexsort((start_ns[longest], -duration_ns[longest], bins))
+    bins = bins[order]
+    heads = np.concatenate(([0], np.flatnonzero(bins[1:] != bins[:-1]) + 1))
+    each_ns = np.concatenate([part.busy_ns for part in parts])[order]
+    busy_ns = np.minimum(np.add.reduceat(each_ns, heads), np.int64(1) << np.int64(level))
+    # Where one row alone is busy, or one fills the bin, nothing has to be compared.
+    unclear = np.flatnonzero(busy_ns > np.maximum.reduceat(each_ns, heads))
+    for chunk in np.array_split(unclear, -(-len(unclear) // _UNION_BINS) or 1):
+        if len(chunk):
+            busy_ns[chunk] = _covered_by_any(start_ns, duration_ns, bounds, bins[heads[chunk]], level)
+    slices = np.add.reduceat(np.concatenate([part.slices for part in parts])[order], heads)
+    return _with_coarser(Columns(level, bins[heads], busy_ns, longest[order[heads]], slices), duration_ns)
+
+
+def union_of(start_ns: I64, end_ns: I64) -> tuple[I64, I64]:
+    """The union of intervals in any order, as starts and ends of intervals that are sorted and do not overlap."""
+    if len(start_ns) == 0:
+        return start_ns, end_ns
+    order = np.argsort(start_ns, kind="stable")  # quick where the intervals are a few sorted runs
+    start_ns = start_ns[order]
+    reach = np.maximum.accumulate(end_ns[order])
+    heads = np.flatnonzero(np.concatenate(([True], start_ns[1:] > reach[:-1])))
+    return start_ns[heads], reach[np.append(heads[1:] - 1, len(reach) - 1)]
+
+
+def finest_level(span_ns: int, slices: int) -> int:
+    """The finest level stored for so many slices: about `SLICES_PER_BIN` of them to a bin."""
+    return max(0, (span_ns * SLICES_PER_BIN // max(slices, 1)).bit_length() - 1)
+
+
+def _with_coarser(finest: Columns, duration_ns: I64) -> list[Columns]:
+    steps = [finest]
     while len(steps[-1]) >= MIN_BINS and steps[-1].level + LEVEL_STEP < 62:
         steps.append(coarser(steps[-1], steps[-1].level + LEVEL_STEP, duration_ns))
     return steps
+
+
+def _covered_by_any(start_ns: I64, duration_ns: I64, bounds: Sequence[int], bins: I64, level: int) -> I64:
+    """Time in each of some bins, ascending, that at least one of the lane rows covers."""
+    low_ns, high_ns = int(bins[0]) << level, (int(bins[-1]) + 1) << level
+    starts, ends = [], []
+    for begin, end in pairwise(bounds):
+        start = start_ns[begin:end]
+        # The slice before the first one that starts inside may reach in.
+        first = begin + max(int(np.searchsorted(start, low_ns, "left")) - 1, 0)
+        behind = begin + int(np.searchsorted(start, min(high_ns, np.iinfo(np.int64).max), "left"))
+        starts.append(start_ns[first:behind])
+        ends.append(starts[-1] + duration_ns[first:behind])
+    start, end_ns = union_of(np.concatenate(starts), np.concatenate(ends))
+    length = end_ns - start
+    return _covered_before(start, length, bins + 1, level) - _covered_before(start, length, bins, level)

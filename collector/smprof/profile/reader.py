@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from smprof.profile import columns as cols
-from smprof.profile.assemble import assemble, lanes_of
+from smprof.profile.assemble import assemble
 from smprof.profile.contents import (
     check_bytes,
     list_process,
@@ -26,6 +26,7 @@ from smprof.profile.contents import (
     salvage,
 )
 from smprof.profile.guard import Guard
+from smprof.profile.lane_rows import lanes_of
 from smprof.profile.layout import group_bounds
 from smprof.profile.manifest import (
     MANIFEST_NAME,
@@ -206,7 +207,7 @@ class ProcessProfile:
         Repeating takes a tenth of the time that decoding does.
         """
         lanes = self.table("lane_rows")
-        mine = np.flatnonzero(lanes["table"] == SLICE_TABLES.index(name))
+        mine = np.flatnonzero((lanes["table"] == SLICE_TABLES.index(name)) & (lanes["row"] != NONE))  # no unions
         begins, ends = lanes["begin_row"][mine], lanes["end_row"][mine]
         if not (len(mine) and begins[0] == 0 and ends[-1] == rows and bool((begins[1:] == ends[:-1]).all())):
             return None

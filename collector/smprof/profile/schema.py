@@ -24,6 +24,8 @@ SIDES = ("host", "device")
 ANNOTATION_SOURCES = ("smprof", "nvtx", "user_annotation")
 COPY_KINDS = ("HtoD", "DtoH", "DtoD", "PtoP", "HtoH", "Other")
 SLICE_TABLES = ("device", "host", "annotation")
+UNION = "union"
+"""`lane_rows.kind` of all slices of a device as one. Such a row is no line of a lane: its slices overlap."""
 
 LOSS_KINDS: dict[str, str] = {
     "unreadable_record": "a record of the source that could not be read as an event",
@@ -170,19 +172,20 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column(
             "kind",
             pa.dictionary(pa.int32(), pa.string()),
-            "the slices' kind (a stream of several: mixed); an annotation's side",
+            "the slices' kind (a stream of several: mixed); an annotation's side; "
+            "union: all slices of a device whose streams take several lines, as one",
         ),
         Column(
             "device", pa.int32(), "device, for device slices, device-side annotations and synchronisation records", True
         ),
         Column("stream", pa.int64(), "stream, likewise", True),
         Column("thread", pa.int64(), "thread, for host slices and host-side annotations", True),
-        Column("row", pa.int32(), "`row` or `depth` of the slices"),
+        Column("row", pa.int32(), "`row` or `depth` of the slices; null for a union alone", True),
         Column("begin_row", pa.int64(), "first position in the table"),
         Column("end_row", pa.int64(), "position behind the last"),
         Column("begin_ns", _TIME, "first start"),
         Column("end_ns", _TIME, "last end"),
-        Column("busy_ns", _TIME, "sum of the durations: within one row slices do not overlap"),
+        Column("busy_ns", _TIME, "time that the slices cover: within one line they do not overlap"),
     ),
     "ladder": (
         Column("lane_row", pa.int32(), "`lane_rows.id`"),
