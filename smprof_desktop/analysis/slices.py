@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smprof.profile.clock import unix_ns
 from smprof.profile.schema import (
     ANNOTATION_SOURCES,
     COPY_KINDS,
@@ -216,11 +217,10 @@ def _thread_text(process: ProcessProfile, thread: int) -> str:
 
 def _clock_text(profile: Profile, start_ns: int) -> str | None:
     """The moment in UTC to the ns, where the profile's clock knows it."""
-    clock = profile.manifest.clock
-    offset_ns = 0 if clock.kind == "unix" else clock.unix_offset_ns
-    if offset_ns is None:
+    moment_ns = unix_ns(profile.manifest.clock, start_ns)
+    if moment_ns is None:
         return None
-    seconds, rest_ns = divmod(start_ns + offset_ns, 1_000_000_000)
+    seconds, rest_ns = divmod(moment_ns, 1_000_000_000)
     try:
         moment = datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, OSError, ValueError):

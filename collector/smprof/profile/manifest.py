@@ -6,6 +6,7 @@ import json
 import os
 import re
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -13,6 +14,10 @@ from smprof.profile.schema import LOSS_KINDS, VERSION
 
 MANIFEST_NAME = "manifest.json"
 MAX_MANIFEST_BYTES = 64 << 20
+MOST_DRIFT_PPM = 10_000
+"""A clock that is further off than a hundredth is none."""
+MOST_UNSYNCED_NS = 1 << 54
+"""Between two points of synchronisation: 208 days."""
 _FOLDER = re.compile(r"[A-Za-z0-9._-]{1,80}(/[A-Za-z0-9._-]{1,80}){0,3}")
 
 
@@ -37,13 +42,19 @@ class Loss:
 class Clock:
     """What the profile's nanoseconds count. `unix`: since 1970 UTC. `relative`: since an unknown moment.
 
-    For `relative`, `unix_offset_ns` added to a time gives Unix time, where it is known.
+    For `relative`, `unix_offset_ns` added to a time gives Unix time, where it is known. `smprof.profile.clock` applies
+    the rest.
     """
 
     kind: str = "relative"
     unix_offset_ns: int | None = None
     drift_ppm: float | None = None
+    """How fast the offset grows: µs for each second behind `reference_ns`."""
     uncertainty_ns: int | None = None
+    reference_ns: int = 0
+    """The time at which `unix_offset_ns` holds."""
+    sync_points: list[list[int]] = field(default_factory=list)
+    """[time_ns, unix_ns] of moments at which both clocks were read, ascending. They decide where there are any."""
 
 
 @dataclass
@@ -159,6 +170,20 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def _is_sound(clock: Clock) -> bool:
+    """Whether times by the clock stay in order, and can be worked out in 64 bits."""
+    if clock.drift_ppm is not None and not abs(clock.drift_ppm) <= MOST_DRIFT_PPM:
+        return False
+    if any(len(point) != 2 for point in clock.sync_points):
+        return False
+    for (time_ns, unix_ns), (later_ns, later_unix_ns) in pairwise(clock.sync_points):
+        passed_ns = later_ns - time_ns
+        gained_ns = later_unix_ns - unix_ns - passed_ns
+        if not 0 < passed_ns <= MOST_UNSYNCED_NS or abs(gained_ns) * 10**6 > passed_ns * MOST_DRIFT_PPM:
+            return False
+    return True
+
+
 T = TypeVar("T")
 
 
@@ -201,6 +226,11 @@ def _build(kind: Any, value: Any, where: str) -> Any:
 def parse_manifest(document: Any) -> Manifest:
     """A manifest from its JSON document (newest version). Raises ProfileError; never trusts a folder name."""
     manifest: Manifest = _build(Manifest, document, "manifest")
+    if not _is_sound(manifest.clock):
+        raise ProfileError(
+            f"manifest.json is damaged: its clock drifts by more than {MOST_DRIFT_PPM:,} ppm or goes back; "
+            "load the profile again."
+        )
     seen: set[str] = set()
     for process in manifest.processes:
         if (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from smprof.profile import columns as cols
 from smprof.profile.assemble import assemble
+from smprof.profile.clock import Course, align, course_of
 from smprof.profile.contents import (
     check_bytes,
     list_process,
@@ -31,7 +32,6 @@ from smprof.profile.layout import group_bounds
 from smprof.profile.manifest import (
     MANIFEST_NAME,
     MAX_MANIFEST_BYTES,
-    Clock,
     Host,
     Loss,
     Manifest,
@@ -67,7 +67,7 @@ class ProcessProfile:
         self._where = "/".join(folder.parts[-2:])
         self._tables: dict[str, Table] | None = None
         self._names: Names | None = None
-        self._shift_ns = 0
+        self._course: Course | None = None
         self._counted: set[str] = set()
         self._arguments: list[tuple[int, str, int, int]] | None = None
         self._lock = threading.RLock()
@@ -109,15 +109,15 @@ class ProcessProfile:
     def unread(self) -> ProcessProfile:
         """The same process with nothing in memory yet: what is read of it goes with it."""
         fresh = ProcessProfile(self.folder, self.info, self._version, self.guard)
-        fresh._shift_ns = self._shift_ns
+        fresh._course = self._course
         return fresh
 
-    def shift(self, shift_ns: int) -> None:
-        """Count time from another moment: `shift_ns` is added to every time. Before any table is read."""
-        if self._tables is not None:
+    def retime(self, course: Course) -> None:
+        """Count time by another clock, against which this one takes `course`. Before any table is read, and once."""
+        if self._tables is not None or self._course is not None:
             raise ValueError("tables have been read already")
-        self._shift_ns += shift_ns
-        windows = [[begin + shift_ns, end + shift_ns] for begin, end in self.info.windows_ns]
+        self._course = course
+        windows = [[course.time(begin), course.time(end)] for begin, end in self.info.windows_ns]
         self.info = replace(self.info, windows_ns=windows)
 
     def _argument_runs(self) -> list[tuple[int, str, int, int]]:
@@ -161,11 +161,15 @@ class ProcessProfile:
             tables[name] = self._lazy_table(files[0], metadata)
         if any(len(tables[name]) for name in SLICE_TABLES) and not len(tables["lane_rows"]):
             return None
-        return self._shifted(tables)
+        return self._with_lanes(tables)
 
     def _lazy_table(self, named: TableFile, metadata: Any) -> Table:
         """A table whose columns, and row groups of columns, are read when they are asked for."""
         name, rows, groups = named.table, metadata.num_rows, range(metadata.num_row_groups)
+
+        def read(wanted: Column, groups: Sequence[int], counted: bool) -> Any:
+            values = self._checked(name, wanted, self._read(named, metadata, wanted, groups), counted)
+            return self._retimed(name, wanted, values, lambda start: self._read(named, metadata, start, groups))
 
         def load(wanted: Column) -> Any:
             if wanted.name == "id" and name != "args":
@@ -174,15 +178,16 @@ class ProcessProfile:
                 repeated = self._from_lane_rows(name, wanted, rows)
                 if repeated is not None:
                     return repeated
-            values = self._checked(name, wanted, self._read(named, metadata, wanted, groups), counted=True)
+            values = read(wanted, groups, counted=True)
             if wanted.name == "start_ns" and name in SLICE_TABLES:
                 self._check_order(name, values)
             return values
 
         def load_piece(wanted: Column, group: int) -> Any:
-            return self._checked(name, wanted, self._read(named, metadata, wanted, (group,)), counted=False)
+            return read(wanted, (group,), counted=False)
 
         ends = np.cumsum([metadata.row_group(group).num_rows for group in groups]).tolist()
+
         return Table(name, rows, load, load_piece if len(ends) > 1 else None, ends)
 
     def _read(self, named: TableFile, metadata: Any, wanted: Column, groups: Sequence[int]) -> Any:
@@ -225,7 +230,7 @@ class ProcessProfile:
         return np.repeat(values, ends - begins)
 
     def _checked(self, name: str, wanted: Column, values: Any, counted: bool) -> Any:
-        """Values that cannot be true made harmless, and counted where the whole column is read; times shifted."""
+        """Values that cannot be true made harmless, and counted where the whole column is read."""
         target = _POINTS_TO.get((name, wanted.name)) or _POINTS_TO.get(("", wanted.name))
         if target is not None:
             wrong = (values >= len(self.table(target))) | (values < (NONE if wanted.nullable else 0))
@@ -234,9 +239,15 @@ class ProcessProfile:
         elif wanted.name == "duration_ns":
             wrong = values < 0
             values = self._replaced("damaged_segment", values, wrong, 0, f"{name}.{wanted.name}", counted)
-        elif wanted.name in _TIMES and self._shift_ns:
-            values = values + np.int64(self._shift_ns)
         return values
+
+    def _retimed(self, name: str, wanted: Column, values: Any, starts_of: Callable[[Column], Any]) -> Any:
+        """Times and durations by the clock that is asked for; `starts_of` reads the starts as they are stored."""
+        if self._course is None:
+            return values
+        if wanted.name == "duration_ns" and name in SLICE_TABLES and not self._course.is_constant:
+            return self._course.durations(starts_of(column(name, "start_ns")), values)
+        return self._course.times(values) if wanted.name in _TIMES else values
 
     def _replaced(self, kind: str, values: Any, wrong: Any, by: int, what: str, counted: bool) -> Any:
         if not wrong.any():
@@ -259,27 +270,38 @@ class ProcessProfile:
         if self.guard is not None:
             copy, self.losses = self.guard.merged_copy(self.folder, self._version)
             inner = ProcessProfile(copy, self.info, VERSION)
+            inner._course = self._course
             # Whatever is found missing in the copy was missing here.
             inner.losses, inner._where = self.losses, self._where
-            return self._shifted({name: inner.table(name) for name in TABLES})
+            return {name: inner.table(name) for name in TABLES}
         raw, losses, _ = salvage(self.folder, self._version)
         self.losses = losses
         tables: dict[str, Table] = {}
         for name, columns in assemble(raw).items():
 
             def load(wanted: Column, table: str = name, kept: Mapping[str, Any] = columns) -> Any:
-                return self._checked(table, wanted, kept[wanted.name], counted=True)
+                values = self._checked(table, wanted, kept[wanted.name], counted=True)
+                return self._retimed(table, wanted, values, lambda start: kept[start.name])
 
             tables[name] = Table(name, cols.length_of(columns), load)
-        return self._shifted(tables)
+        return self._with_lanes(tables)
 
-    def _shifted(self, tables: dict[str, Table]) -> dict[str, Table]:
-        """The tables with a ladder that fits shifted times: its bins are made anew from the slices."""
-        if self._shift_ns:
+    def _with_lanes(self, tables: dict[str, Table]) -> dict[str, Table]:
+        """The tables with lane rows and a ladder that fit times by another clock: both are made anew from the slices.
+
+        Stored bins lie on a grid of the stored times.
+        """
+        if self._course is not None:
             self._tables = tables
-            _, ladder = lanes_of(tables)
-            tables["ladder"] = Table("ladder", cols.length_of(ladder), lambda wanted: ladder[wanted.name])
+            lane_rows, ladder = lanes_of(tables)
+            tables["ladder"] = _in_memory("ladder", ladder)
+            if not self._course.is_constant:
+                tables["lane_rows"] = _in_memory("lane_rows", lane_rows)
         return tables
+
+
+def _in_memory(name: str, columns: cols.Columns) -> Table:
+    return Table(name, cols.length_of(columns), lambda wanted: columns[wanted.name])
 
 
 def _value(text: str | None, integer: int) -> Any:
@@ -328,22 +350,27 @@ class Profile:
     def combine(profiles: Sequence[Profile], name: str = "") -> Profile:
         """Several profiles, just opened, as one; their times are those of the first one's clock.
 
+        Where a clock is known to drift, times are those of a clock that does not and agrees with the first one's where
+        its offset was taken.
         A GPU that another profile's process used already on a host of the same `algo-1` kind is one of the next host.
         Where none says what its clock counts, times stand as recorded and a loss says so. Raises ProfileError where
         some do and some do not.
         """
         if len(profiles) == 1:
             return profiles[0]
-        offsets = [_unix_offset_ns(profile.manifest.clock) for profile in profiles]
+        names = [profile.manifest.name for profile in profiles]
+        clocks = [profile.manifest.clock for profile in profiles]
         first = profiles[0].manifest
-        unknown = [p.manifest.name for p, offset in zip(profiles, offsets, strict=True) if offset is None]
+        unknown = [text for text, clock in zip(names, clocks, strict=True) if course_of(clock) is None]
         if 0 < len(unknown) < len(profiles):
             raise ProfileError(
                 f"{unknown[0]} does not say from which moment it counts time, as the others do; open them one by one."
             )
+        clock, courses = align(clocks, names)
         manifest = replace(
             first,
-            name=name or " + ".join(p.manifest.name for p in profiles[:3]) + (" + …" if len(profiles) > 3 else ""),
+            clock=clock,
+            name=name or " + ".join(names[:3]) + (" + …" if len(profiles) > 3 else ""),
             synthetic=any(p.manifest.synthetic for p in profiles),
             complete=all(p.manifest.complete for p in profiles),
             hosts=[],
@@ -354,7 +381,7 @@ class Profile:
         if unknown:
             manifest.lose("unaligned_clock", len(unknown), ", ".join(unknown[:3]) + (", …" if len(unknown) > 3 else ""))
         processes: list[ProcessProfile] = []
-        for profile, offset in zip(profiles, offsets, strict=True):
+        for profile, course in zip(profiles, courses, strict=True):
             renamed = _free_hosts(profile, manifest)
             hosts = {host.name: host for host in profile.manifest.hosts}
             for old, new in renamed.items():
@@ -369,7 +396,8 @@ class Profile:
                 if number > 1:
                     manifest.lose("duplicate_process", 1, f"{host}, process {process.info.process}")
                 process.info = replace(process.info, host=host, process=text)
-                process.shift(int(offset or 0) - int(offsets[0] or 0))
+                if course is not None:
+                    process.retime(course)
                 taken.add((host, text))
                 manifest.processes.append(process.info)
                 processes.append(process)
@@ -405,11 +433,6 @@ class Profile:
             begin = min((int(table["begin_ns"].min()) for table in rows), default=0)
             self._span = begin, max((int(table["end_ns"].max()) for table in rows), default=0)
         return self._span
-
-
-def _unix_offset_ns(clock: Clock) -> int | None:
-    """What to add to a time of the clock to get Unix time; None where that is not known."""
-    return 0 if clock.kind == "unix" else clock.unix_offset_ns
 
 
 def _free_hosts(profile: Profile, manifest: Manifest) -> dict[str, str]:
