@@ -134,7 +134,14 @@ def _document(profile: Profile, found: list[Figures], begin_ns: int | None, end_
         },
         "precision": {},
         "advice": [],
-        "losses": [_loss_row(loss) for loss in ledger.entries(profile.losses, (figures.unlinked for figures in found))],
+        "losses": [
+            _loss_row(loss)
+            for loss in ledger.entries(
+                profile.losses,
+                (figures.unlinked for figures in found),
+                (loss for figures in found for loss in figures.untraced),
+            )
+        ],
     }
     _show_names(document)
     return document

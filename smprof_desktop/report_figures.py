@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smprof.profile.schema import HOST_KINDS, SLICE_TABLES
-from smprof_desktop.analysis import kernels, launches, names, operators, steps, utilization
+from smprof_desktop.analysis import kernels, launches, names, operators, steps, untraced, utilization
 from smprof_desktop.analysis.executions import Part, part
 from smprof_desktop.analysis.intervals import Int64s
 from smprof_desktop.progress import CancelCheck, Cancelled, Progress
 
 if TYPE_CHECKING:
+    from smprof.profile.manifest import Loss
     from smprof.profile.reader import ProcessProfile, Profile
 
 MOST_THREADS = 4
@@ -59,6 +60,7 @@ class Figures:
     unlinked_kernels: int
     via_graph_launch: int
     unlinked: dict[str, int]
+    untraced: list[Loss]
     slices: dict[str, int]
     counters: int
 
@@ -144,6 +146,7 @@ def _figures(process: ProcessProfile, wanted: Wanted, cancelled: CancelCheck) ->
         unlinked_kernels=len(kernel_launch) - len(latencies_ns),
         via_graph_launch=launches.via_graph(kernel_launch, host_table["name_id"], texts),
         unlinked=launches.unlinked_by_reason(launch, device.column),
+        untraced=untraced.of_process(process),
         slices=_slice_counts(device, host, annotations),
         counters=_counter_count(process, begin_ns, end_ns),
     )

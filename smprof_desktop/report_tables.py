@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from smprof_desktop.analysis import untraced
 from smprof_desktop.analysis.quantities import time_text
 from smprof_desktop.analysis.statistics import divide
 
@@ -53,6 +54,10 @@ def headline(report: dict[str, Any]) -> list[tuple[str, str]]:
     sums = [(label, activities[f"{key}_ns"]) for key, label in _ACTIVITIES if activities[f"{key}_ns"]]
     if sums:
         rows.append(("Activities", ", ".join(f"{label} {time_text(total_ns)}" for label, total_ns in sums)))
+    untold = profile["slices"]["device"] or _is_of_a_range(report)
+    if not untold and any(loss["kind"] == untraced.MISSING for loss in report["losses"]):
+        what, *more = untraced.why_no_device(report["losses"])
+        rows += [("GPU", what), *(("", sentence) for sentence in more)]
     if latency["linked"]:
         rows.append(
             (

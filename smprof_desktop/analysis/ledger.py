@@ -28,10 +28,11 @@ def unlinked_of(profile: Profile) -> list[dict[str, int]]:
     return found
 
 
-def entries(losses: Iterable[Loss], unlinked: Iterable[Mapping[str, int]]) -> list[Loss]:
-    """What a profile says it lost, and the executions without a launch, counted from the links themselves.
+def entries(losses: Iterable[Loss], unlinked: Iterable[Mapping[str, int]], untraced: Iterable[Loss] = ()) -> list[Loss]:
+    """What a profile says it lost, what its records tell of others, and the executions without a launch.
 
-    `unlinked` are the counts by reason of each process: `unlinked_of`.
+    `unlinked` are the counts by reason of each process, from the links themselves: `unlinked_of`. `untraced`: what
+    `untraced.of_process` gives of each.
     """
     reasons: dict[str, int] = {}
     for counts in unlinked:
@@ -39,5 +40,6 @@ def entries(losses: Iterable[Loss], unlinked: Iterable[Mapping[str, int]]) -> li
             reasons[reason] = reasons.get(reason, 0) + count
     return [
         *(loss for loss in losses if loss.kind != UNLINKED and loss.count > 0),
+        *untraced,
         *(Loss(UNLINKED, count, reason) for reason, count in reasons.items()),
     ]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smprof_desktop.analysis import utilization
+from smprof_desktop.analysis import untraced, utilization
 from smprof_desktop.analysis.intervals import Int64s, fit
 from smprof_desktop.analysis.statistics import MEDIAN, divide, exact_sum, quantiles
 from smprof_desktop.progress import CancelCheck, never
@@ -156,7 +156,7 @@ def gpu_active_time(scope: Scope) -> Figure:
     """Active against idle, over the windows of all devices that were used."""
     devices = scope.report()["devices"]
     window_ns = sum(device["window_ns"] for device in devices)
-    if not window_ns:
+    if not window_ns or _is_untraced(scope):
         return _no_device(scope)
     active_ns = sum(device["active_ns"] for device in devices)
     idle_ns = max(0, window_ns - active_ns)
@@ -167,7 +167,7 @@ def gpu_active_time(scope: Scope) -> Figure:
 def gpu_utilization_over_time(scope: Scope) -> Figure:
     """Per host the mean share of each bin in which its devices were active."""
     edges_ns, devices = scope.edges_ns(), scope.built().over_time
-    if edges_ns is None or not devices:
+    if edges_ns is None or not devices or _is_untraced(scope):
         return _no_device(scope)
     by_host: dict[str, list[utilization.Binned]] = {}
     for host, binned in devices:
@@ -242,7 +242,7 @@ def gpu_activity_distribution(scope: Scope) -> Figure:
         )
     )
     whole = sum(share.value for share in shares)
-    if not whole:
+    if not whole or _is_untraced(scope):
         return _no_device(scope)
     return Pie(shares, whole, "ns", "their sum, overlap counted twice; sync is the host's waiting calls")
 
@@ -251,6 +251,8 @@ def memory_operations_distribution(scope: Scope) -> Figure:
     """Time of copies by direction, and of sets."""
     operations = [operation for operation in scope.report()["memory_ops"] if operation["count"]]
     whole = sum(operation["total_ns"] for operation in operations)
+    if not whole and _is_untraced(scope):
+        return _no_device(scope)
     if not whole:
         return _missing(
             scope,
@@ -311,12 +313,14 @@ def bin_edges(begin_ns: int, end_ns: int, bins: int) -> Int64s:
 
 
 def _no_device(scope: Scope) -> Missing:
-    return _missing(
-        scope,
-        "GPU activity",
-        "No GPU activity was recorded. Record with EnableCuda set to 1, or with ProfilerActivity.CUDA where the "
-        "trace is PyTorch's.",
-    )
+    why = " ".join(untraced.why_no_device(scope.report()["losses"]))
+    return Missing(why) if _is_untraced(scope) else _missing(scope, "GPU activity", why)
+
+
+def _is_untraced(scope: Scope) -> bool:
+    """Whether launches were recorded and no execution at all: a used device then was not idle, nothing is known."""
+    recorded = any(len(process.table("device")) for process in scope.profile.processes)
+    return not recorded and any(loss["kind"] == untraced.MISSING for loss in scope.report()["losses"])
 
 
 def _missing(scope: Scope, what: str, remedy: str) -> Missing:

@@ -39,7 +39,7 @@ from smprof_desktop.importers.nsight import import_database
 from smprof_desktop.importers.placing import Placed, place_processes
 from smprof_desktop.progress import CancelCheck, Cancelled, Progress, never, silent
 
-VERSION = 2
+VERSION = 3
 """Of what the importers write: kept imports of another version are not used again."""
 
 READABLE = ("kineto", "chrome", "nsight", "nsys-rep")

@@ -22,6 +22,9 @@ from smprof_desktop.importers.threads import number
 
 I64 = NDArray[np.int64]
 
+FIRST = "the first is"
+"""How the detail of a loss begins that names the first event only, and stands for all of its kind."""
+
 _MEMORY_COUNTERS = (
     ("Total Allocated", "memory allocated [bytes]"),
     ("Total Reserved", "memory reserved [bytes]"),
@@ -50,14 +53,17 @@ class Counters:
     def values(self, timed: list[tuple[int, Event]]) -> None:
         """Counter events: one counter for each series of each name."""
         names, times_ns, values = [], [], []
+        first_gap = ""
         for time_ns, event in timed:
             name = text_of(bytes(event.name))
             for series, value in _series(event.args):
                 names.append(self._process.name_id(name if series in ("", "value", name) else f"{name} {series}"))
                 times_ns.append(time_ns)
                 values.append(value)
+                if value is None:
+                    first_gap = first_gap or name[:60]
         gaps = sum(value is None for value in values)
-        self._lose("gap_value", gaps, "")
+        self._lose("gap_value", gaps, f"{FIRST} of counter {first_gap}")
         if names:
             columns = {"name_id": np.array(names, np.int64), "time_ns": np.array(times_ns, np.int64)}
             self._process.append("counter", {**columns, "value": np.array(values, np.float64)})

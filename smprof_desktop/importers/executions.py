@@ -47,8 +47,8 @@ class Chunk:
     args: ArgRows | None
 
 
-def place(events: Sequence[Event], arguments: Arguments) -> tuple[I64, I64, int]:
-    """Device and stream of events, and how many lack one of them.
+def place(events: Sequence[Event], arguments: Arguments) -> tuple[I64, I64, I64]:
+    """Device and stream of events, and the positions of those that lack one of them.
 
     They come from the arguments, else from pid and tid (`stream 7` is 7), else they are -1.
     """
@@ -62,7 +62,7 @@ def place(events: Sequence[Event], arguments: Arguments) -> tuple[I64, I64, int]
         if len(missing):
             known = {value: _place_of(value, high) for value in set(ids)}
             column[missing] = [known[ids[row]] for row in missing.tolist()]
-    return device, stream, int(np.count_nonzero((device == NONE) | (stream == NONE)))
+    return device, stream, np.flatnonzero((device == NONE) | (stream == NONE))
 
 
 def _place_of(value: Id, high: int) -> int:
@@ -89,8 +89,8 @@ class Executions:
         name_ids: I64,
         arguments: Arguments,
         text_of: Callable[[int], str],
-    ) -> int:
-        """Hold slices back; how many of them had no device or stream. `text_of` gives the text of a name id."""
+    ) -> I64:
+        """Hold slices back; the positions of those without device or stream. `text_of` gives the text of a name id."""
         device, stream, unplaced = place(events, arguments)
         take = arguments.take_integers
         correlation = take("correlation", low=1)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from smprof.profile.schema import HOST_KINDS, NONE
 from smprof.profile.writer import ProcessWriter
 from smprof_desktop.importers import spans, times
+from smprof_desktop.importers.counters import FIRST
 from smprof_desktop.importers.crew import PieceCrew
 from smprof_desktop.importers.document import Event, EventSource, Lose, TraceDocument
 from smprof_desktop.importers.executions import Executions
@@ -60,6 +61,9 @@ class TraceImport:
         self._made: dict[int, int] = {}
         self._pair_events: list[tuple[int, Event]] = []
         self._async_events: list[tuple[int, Event]] = []
+        self._session_ns: tuple[int, int] | None = None
+        self._losses: dict[tuple[str, str], list[Any]] = {}
+        """Count and detail of each kind of loss and what begins its detail."""
         self._instants: Counter[str] = Counter()
         self._phases: Counter[str] = Counter()
 
@@ -82,6 +86,7 @@ class TraceImport:
             for events, share in document.pieces():
                 self._add(self._reader.read(events))
                 advance(share)
+        self._count_losses()
         self._write_pairs(document)
         self._link_by_flows(document)
         self._write_calls_without_correlation()
@@ -95,6 +100,8 @@ class TraceImport:
             "op" in self.recorded,
             self._lose,
         )
+        self._count_losses()
+        self._count_outside_session()
         self._count_by_name("instant", self._instants)
         self._count_by_name("unknown_phase", self._phases)
         return document.finish()
@@ -123,13 +130,17 @@ class TraceImport:
         self.pids.update(dict(piece.pids))
         self.recorded.update(piece.recorded)
         self._phases.update(piece.phases)
-        for loss in piece.losses:
-            self._lose(*loss)
+        for kind, count, detail in piece.losses:
+            known = self._losses.setdefault((kind, FIRST if detail.startswith(FIRST) else detail), [0, detail])
+            known[0] += count
         if piece.first_ns is not None:
             self.first_ns = piece.first_ns if self.first_ns is None else min(piece.first_ns, self.first_ns)
         if piece.window_ns is not None:
             begin, end = self.window_ns or piece.window_ns
             self.window_ns = min(begin, piece.window_ns[0]), max(end, piece.window_ns[1])
+        if piece.session_ns is not None:
+            begin, end = self._session_ns or piece.session_ns
+            self._session_ns = min(begin, piece.session_ns[0]), max(end, piece.session_ns[1])
 
     def _note_calls(self, host: dict[str, Any]) -> None:
         """Keep of API calls what executions are linked by."""
@@ -206,6 +217,25 @@ class TraceImport:
                 made[index] = correlation
             start_ns, duration_ns = np.array(waiting.times_ns, np.int64), np.array(waiting.durations_ns, np.int64)
             self._add(self._reader.calls(waiting.events, start_ns, duration_ns, made))
+
+    def _count_losses(self) -> None:
+        for (kind, _), (count, detail) in self._losses.items():
+            self._lose(kind, count, detail)
+        self._losses.clear()
+
+    def _count_outside_session(self) -> None:
+        """Count executions that lie outside of what the profiler says it recorded, as those by another clock do."""
+        if self._session_ns is None:
+            return
+        start_ns, duration_ns = self.executions.column("start_ns"), self.executions.column("duration_ns")
+        outside = np.flatnonzero((start_ns > self._session_ns[1]) | (start_ns + duration_ns < self._session_ns[0]))
+        if len(outside):
+            first = outside[np.argmin(start_ns[outside])]
+            place = ", ".join(
+                f"{label} {self.executions.column(name)[first]}"
+                for label, name in (("GPU", "device"), ("stream", "stream"), ("correlation", "correlation"))
+            )
+            self._lose("outside_session", len(outside), f"the first on {place}")
 
     def _count_by_name(self, kind: str, counts: Counter[str]) -> None:
         for name, count in counts.most_common(_MOST_DETAILS):

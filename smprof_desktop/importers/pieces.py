@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from smprof.profile.schema import ANNOTATION_SOURCES, HOST_KINDS, NONE, SIDES
 from smprof_desktop.importers import spans, times
 from smprof_desktop.importers.arguments import ArgumentReader, Arguments, Leftover
-from smprof_desktop.importers.counters import Counters
+from smprof_desktop.importers.counters import FIRST, Counters
 from smprof_desktop.importers.document import Event
 from smprof_desktop.importers.executions import WRITTEN, Chunk, Executions, place, write_leftovers
 from smprof_desktop.importers.flows import FlowIds, flow_ids
@@ -106,9 +106,12 @@ class Piece:
     phases: dict[str, int] = field(default_factory=dict)
     """Events of phases that are not shown."""
     losses: list[tuple[str, int, str]] = field(default_factory=list)
+    """Kind, count and detail; one that begins with FIRST stands for all of its kind."""
     first_ns: int | None = None
     """First start of all slices."""
     window_ns: tuple[int, int] | None = None
+    session_ns: tuple[int, int] | None = None
+    """From the first start to the last end of what the profiler says it recorded."""
 
 
 class PieceReader:
@@ -162,10 +165,10 @@ class PieceReader:
     def timed(self, events: Sequence[Event]) -> tuple[list[Event], list[int]]:
         """Events with a readable time, and their times; the others are counted."""
         time_ns, fate = self.shifted(*times.nanoseconds(list(map(_TS, events))))
-        self._lose("no_start", int(np.count_nonzero(fate == times.UNREADABLE)))
-        self._lose("time_overflow", int(np.count_nonzero(fate == times.OVERFLOW)))
         if not fate.any():
             return list(events), time_ns.tolist()
+        self._lose_events("no_start", events, fate == times.UNREADABLE)
+        self._lose_events("time_overflow", events, fate == times.OVERFLOW)
         good = np.flatnonzero(fate == times.GOOD)
         return [events[index] for index in good.tolist()], time_ns[good].tolist()
 
@@ -204,6 +207,12 @@ class PieceReader:
     def _lose(self, kind: str, count: int, detail: str = "") -> None:
         if count:
             self._piece.losses.append((kind, count, detail))
+
+    def _lose_events(self, kind: str, events: Sequence[Event], mask: NDArray[np.bool_]) -> None:
+        """Count events, and say which the first is."""
+        rows = np.flatnonzero(mask)
+        if len(rows):
+            self._lose(kind, len(rows), _place(events[int(rows[0])]))
 
     def _others(self, phase: str, events: list[Event]) -> None:
         """Events of one phase that are no slices."""
@@ -271,7 +280,7 @@ class PieceReader:
             bad = np.logical_or.reduce(list(faults.values()))
             if bad.any():
                 for kind, mask in faults.items():
-                    self._lose(kind, int(mask.sum()))
+                    self._lose_events(kind, events, mask)
                 good = np.flatnonzero(~bad)
                 events = [events[index] for index in good.tolist()]
                 start_ns, duration_ns = start_ns[good], duration_ns[good]
@@ -289,7 +298,9 @@ class PieceReader:
     def _slices_of(self, category: str, events: list[Event], start_ns: I64, duration_ns: I64) -> None:
         first = int(start_ns.min())
         self._piece.first_ns = first if self._piece.first_ns is None else min(first, self._piece.first_ns)
-        if category != "Trace":
+        if category == "Trace":
+            self._piece.session_ns = widened(self._piece.session_ns, start_ns, duration_ns)
+        else:
             self._widen_window(events, start_ns, duration_ns)
         table, kind = CATEGORIES.get(category, _OTHER)
         self._recorded[kind if table == "host" else table] = None
@@ -306,7 +317,8 @@ class PieceReader:
         arguments = self._readers["device", kind].read(list(map(_ARGS, events)))
         names = self._names.ids(events)
         unplaced = self._executions.add(kind, events, start_ns, duration_ns, names, arguments, self._names.text)
-        self._lose("unplaced_slice", unplaced)
+        if len(unplaced):
+            self._lose("unplaced_slice", len(unplaced), _place(events[int(unplaced[0])]))
 
     def _calls(self, events: list[Event], start_ns: I64, duration_ns: I64) -> None:
         """API calls; those without correlation id are set aside."""
@@ -401,7 +413,8 @@ class PieceReader:
         columns: dict[str, Any] = {"external_id": arguments.take_integers(*_EXTERNAL_ID)}
         if side == "device":
             columns["device"], columns["stream"], unplaced = place(events, arguments)
-            self._lose("unplaced_slice", unplaced)
+            if len(unplaced):
+                self._lose("unplaced_slice", len(unplaced), _place(events[int(unplaced[0])]))
         else:
             columns["thread"] = self._threads_of(events)
         ids = self._recorder.append(
@@ -423,6 +436,17 @@ class PieceReader:
             start_ns, duration_ns = start_ns[numeric], duration_ns[numeric]
             if not len(start_ns):
                 return
-        begin, end = int(start_ns.min()), int((start_ns + duration_ns).max())
-        known = self._piece.window_ns
-        self._piece.window_ns = (begin, end) if known is None else (min(begin, known[0]), max(end, known[1]))
+        self._piece.window_ns = widened(self._piece.window_ns, start_ns, duration_ns)
+
+
+def _place(event: Event) -> str:
+    """The first of several events, for people who look for them in the file."""
+    category = f" ({event.cat[:60]})" if event.cat else ""
+    name = text_of(bytes(event.name))[:60] or "without a name"
+    return f"{FIRST} {name}{category}, pid {event.pid}, tid {event.tid}"
+
+
+def widened(known: tuple[int, int] | None, start_ns: I64, duration_ns: I64) -> tuple[int, int]:
+    """From the first start to the last end of what is known and of some slices."""
+    begin, end = int(start_ns.min()), int((start_ns + duration_ns).max())
+    return (begin, end) if known is None else (min(begin, known[0]), max(end, known[1]))

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smprof.profile.schema import NONE, SLICE_TABLES
+from smprof_desktop.analysis.untraced import launches_without_executions
 from smprof_desktop.analysis.utilization import devices_of
 from smprof_desktop.slice_ref import SliceRef
 
@@ -321,6 +322,7 @@ class _ProcessLanes:
         self.used = devices_of(process)
         """The devices that count in a mean; of the others there are only marks and synchronisations to show."""
         self.devices = sorted(used | set(self.used) | {device for device, _ in self.streams})
+        self.untraced = launches_without_executions(process)
 
     def device_sources(self) -> list[BusySource]:
         return [self._device_source(device) for device in self.used]
@@ -342,6 +344,9 @@ class _ProcessLanes:
             children.append(
                 Lane(f"{gpu}/device", f"{name} device", "device", level + 1, lanes, busy=busy, detail=model)
             )
+        if self.untraced:
+            detail = f"{self.untraced:,} launches without an execution: see the losses"
+            children.append(Lane(f"{key}/gpu:none", "GPU: no executions", "device", level + 1, detail=detail))
         rest = {k: v for k, v in self.counters.items() if k[0] not in self.devices}
         children += _counter_lanes(key, rest, level + 1)
         children += self._host_lanes(key, level + 1)

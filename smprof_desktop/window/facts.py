@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from smprof.profile.clock import unix_ns
 from smprof.profile.manifest import Clock, Device, Loss, Manifest, Process
 from smprof.profile.schema import LOSS_KINDS, SLICE_TABLES
-from smprof_desktop.analysis import ledger
+from smprof_desktop.analysis import ledger, untraced
 from smprof_desktop.analysis.quantities import exact_time_text, size_text, time_text
 
 if TYPE_CHECKING:
@@ -58,13 +59,14 @@ def summary(profile: Profile) -> list[tuple[str, str]]:
 
 def losses_of(profile: Profile) -> list[Loss]:
     """The ledger as the report has it, executions without a launch included."""
-    unlinked = _unlinked.get(profile)
-    if unlinked is None:
-        unlinked = _unlinked[profile] = ledger.unlinked_of(profile)
-    return ledger.entries(profile.losses, unlinked)
+    found = _found.get(profile)
+    if found is None:
+        told = [loss for process in profile.processes for loss in untraced.of_process(process)]
+        found = _found[profile] = ledger.unlinked_of(profile), told
+    return ledger.entries(profile.losses, *found)
 
 
-_unlinked: WeakKeyDictionary[Profile, list[dict[str, int]]] = WeakKeyDictionary()
+_found: WeakKeyDictionary[Profile, tuple[list[dict[str, int]], list[Loss]]] = WeakKeyDictionary()
 """Counted once a profile, by the task that opens it: the pages show it on the window's own thread."""
 
 
@@ -150,22 +152,22 @@ def _profile_rows(profile: Profile) -> list[tuple[str, str]]:
 
 
 def _clock_rows(clock: Clock, begin_ns: int) -> list[tuple[str, str]]:
-    unix_ns = (
-        begin_ns if clock.kind == "unix" else None if clock.unix_offset_ns is None else begin_ns + clock.unix_offset_ns
-    )
+    moment_ns = unix_ns(clock, begin_ns)
     rows = [("Clock", "Unix time (UTC)" if clock.kind == "unix" else "relative to a moment that was not recorded")]
-    if clock.kind != "unix" and unix_ns is not None:
-        rows = [("Clock", f"relative; {clock.unix_offset_ns:,} ns behind Unix time")]
-    rows.append(("Begins at", f"{begin_ns:,} ns" + ("" if unix_ns is None else f" = {_date(unix_ns)}")))
+    if clock.kind != "unix" and moment_ns is not None:
+        rows = [("Clock", f"relative; {moment_ns - begin_ns:,} ns behind Unix time")]
+    rows.append(("Begins at", f"{begin_ns:,} ns" + ("" if moment_ns is None else f" = {_date(moment_ns)}")))
     if clock.uncertainty_ns is not None:
         rows.append(("Clock uncertainty", exact_time_text(clock.uncertainty_ns)))
     if clock.drift_ppm is not None:
         rows.append(("Clock drift", f"{clock.drift_ppm:g} ppm"))
+    if len(clock.sync_points) > 1:
+        rows.append(("Clock readings", f"{len(clock.sync_points):,}; their drift is taken out where profiles join"))
     return rows
 
 
-def _date(unix_ns: int) -> str:
-    seconds, rest_ns = divmod(unix_ns, 1_000_000_000)
+def _date(moment_ns: int) -> str:
+    seconds, rest_ns = divmod(moment_ns, 1_000_000_000)
     try:
         return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}.{rest_ns:09d} UTC"
     except (OverflowError, ValueError, OSError):

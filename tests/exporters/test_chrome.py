@@ -142,7 +142,10 @@ def test_a_tiny_profile_as_text(tmp_path: Path) -> None:
 def test_a_tiny_profile_comes_back_as_it_was(tmp_path: Path) -> None:
     profile = make_profile(tmp_path / "tiny", TINY)
     again = Profile.open(import_traces([write_chrome(profile, tmp_path / "tiny.json")], tmp_path / "again"))
-    assert figures(again) == figures(profile)
+    before, after = figures(profile), figures(again)
+    # What the import of the file lost itself names its own event.
+    losses = [[(loss["kind"], loss["count"]) for loss in found.pop("losses")] for found in (before, after)]
+    assert after == before and losses[0] == losses[1]
     # A counter's device, and stand-ins for threads that are none, have no place of their own in the format.
     old, new = (
         [line for line in text_of(p).splitlines() if not line.lstrip().startswith(("counter", "process", "thread"))]

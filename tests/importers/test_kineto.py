@@ -346,8 +346,8 @@ def test_a6_values_that_are_no_numbers_are_gaps(tmp_path: Path) -> None:
           counter 4000 net in 1.5
           counter 4000 net out 2
           counter 5000 none gap
-        lost gap_value 3
-        lost no_duration 1
+        lost gap_value 3 the first is of counter load
+        lost no_duration 1 the first is k (kernel), pid 0, tid 7
         """,
     )
 
@@ -437,10 +437,10 @@ def test_b19_b21_far_negative_and_overflowing_times(tmp_path: Path) -> None:
           thread 9
           api 9.0 -1013250+3000 cudaLaunchKernel correlation=1
           api 9.0 6000000000001+2500 cudaLaunchKernel correlation=2
-        lost no_start 1
-        lost no_duration 1
-        lost negative_duration 1
-        lost time_overflow 2
+        lost no_start 1 the first is cudaLaunchKernel (cuda_runtime), pid 9, tid 9
+        lost no_duration 1 the first is cudaLaunchKernel (cuda_runtime), pid 9, tid 9
+        lost negative_duration 1 the first is cudaLaunchKernel (cuda_runtime), pid 9, tid 9
+        lost time_overflow 2 the first is passes the end (cuda_runtime), pid 9, tid 9
         """,
     )
 
@@ -507,7 +507,7 @@ def test_integers_beyond_64_bits_and_missing_places(tmp_path: Path) -> None:
           thread 9
           op 9.0 10000+3000 comm {"Comms Id": 10159970886766084423, "External id": -1}
           kernel -1/-1.0 20000+5000 gemm {"correlation": 0, "grid": "odd"}
-        lost unplaced_slice 1
+        lost unplaced_slice 1 the first is gemm (kernel), pid gpu, tid lane
         """,
     )
 

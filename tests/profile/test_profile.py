@@ -47,7 +47,7 @@ def write(folder: Path, merge: bool = True, segment_rows: int | None = 250_000, 
                 "start_ns": 50 + 100 * at[::-1],
                 "duration_ns": 40 + at % 150,
                 "shape_id": shapes,
-                "correlation": at + 1,
+                "correlation": at[::-1] + 1,
             },
         )
         calls = {"kind": ["api"] * 100, "thread": np.full(100, 3), "start_ns": 100 * at, "duration_ns": np.full(100, 9)}

@@ -31,6 +31,7 @@ I64 = NDArray[np.int64]
 
 API, OP, SYNC = (HOST_KINDS.index(kind) for kind in ("api", "op", "sync"))
 MAX_LOST_PER_KEPT = 64
+_BLOCK_ROWS = 1 << 20
 
 HOST_SIDE = SIDES.index("host")
 
@@ -76,6 +77,17 @@ def launches_of(correlation: I64, host: Mapping[str, Any]) -> I64:
     ids, order = ids[keep], order[keep]
     found = np.minimum(np.searchsorted(ids, correlation), len(ids) - 1)
     return np.where((correlation > 0) & (ids[found] == correlation), order[found], NONE)
+
+
+def early_executions(tables: Mapping[str, Any]) -> I64:
+    """Positions in `device` of executions that start before their launch does."""
+    launch, start_ns, launches_ns = tables["device"]["launch"], tables["device"]["start_ns"], tables["host"]["start_ns"]
+    early: list[I64] = []
+    for begin in range(0, len(launch) if len(launches_ns) else 0, _BLOCK_ROWS):
+        mine = slice(begin, begin + _BLOCK_ROWS)
+        linked = launch[mine] >= 0
+        early.append(begin + np.flatnonzero(linked & (start_ns[mine] < launches_ns[np.maximum(launch[mine], 0)])))
+    return np.concatenate(early) if early else np.zeros(0, np.int64)
 
 
 def _dense(table: str, rows: Columns) -> Columns:

@@ -14,15 +14,18 @@ from smprof.profile.columns import Columns
 from smprof.profile.schema import TABLES
 
 
-def merge_process(folder: Path) -> None:
-    """Merge whatever can be read of a process folder. What was lost on the way stays in the reader's ledger only.
+def merge_process(folder: Path) -> dict[str, Columns]:
+    """Merge whatever can be read of a process folder; gives the merged tables.
 
-    Raises ProfileError where a file is damaged: a merge must not make a loss permanent.
+    What was lost on the way stays in the reader's ledger only. Raises ProfileError where a file is damaged: a merge
+    must not make a loss permanent.
     """
     from smprof.profile.contents import read_raw  # a reader's module: loaded only by those that merge
 
     raw, covered = read_raw(folder, strict=True)
-    write_merged(folder, assemble(raw), covered)
+    tables = assemble(raw)
+    write_merged(folder, tables, covered)
+    return tables
 
 
 def write_merged(folder: Path, tables: Mapping[str, Columns], covered: Mapping[str, tuple[int, int]]) -> None:

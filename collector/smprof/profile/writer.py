@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from smprof.profile import columns as cols
 from smprof.profile import storage
-from smprof.profile.assemble import assemble
+from smprof.profile.assemble import assemble, early_executions
 from smprof.profile.columns import Columns
 from smprof.profile.manifest import Manifest, Process, ProfileError
 from smprof.profile.merge import merge_process, write_merged
@@ -234,13 +234,26 @@ class ProcessWriter:
             return
         if any(self._segments.values()):
             self.flush()
-            merge_process(self.folder)
+            self._count_early(merge_process(self.folder))
             return
         raw = {table: cols.concatenate(table, self._pending.pop(table)) for table in _APPENDED}
         raw["names"] = name_rows(list(self._names), 0)
         raw["shapes"] = shape_rows(list(self._shapes), 0)
         self._pending = {table: [] for table in _APPENDED}
-        write_merged(self.folder, assemble(raw), dict.fromkeys(TABLES, (1, 1)))
+        tables = assemble(raw)
+        write_merged(self.folder, tables, dict.fromkeys(TABLES, (1, 1)))
+        self._count_early(tables)
+
+    def _count_early(self, tables: Mapping[str, Columns]) -> None:
+        """Count executions that start before their launch: nothing is moved, but somebody has to know."""
+        early = early_executions(tables)
+        if len(early):
+            device, host = tables["device"], tables["host"]
+            first = int(early[np.argmin(device["start_ns"][early])])
+            by_ns = int(host["start_ns"][device["launch"][first]]) - int(device["start_ns"][first])
+            place = f"GPU {device['device'][first]}, stream {device['stream'][first]}"
+            correlation = device["correlation"][first]
+            self.lose("early_execution", len(early), f"the first by {by_ns:,} ns: {place}, correlation {correlation}")
 
     def _flush_if_due(self) -> None:
         if self._segment_seconds is not None:
