@@ -25,6 +25,7 @@ class Elider:
         self._text_width = text_width
         self._advances: dict[str, float] = {}
         self._cache: dict[tuple[str, int], str] = {}
+        self._widths: dict[str, float] = {}
 
     def elided(self, text: str, width_px: float) -> str:
         """`text` on one line, as much of it as fits in `width_px`; empty where not even three characters do."""
@@ -39,7 +40,12 @@ class Elider:
 
     def width_px(self, text: str) -> float:
         """Sum of the advances of the characters."""
-        return sum(map(self._advance, text))
+        found = self._widths.get(text)
+        if found is None:
+            if len(self._widths) >= MAX_CACHED:
+                self._widths.clear()
+            found = self._widths[text] = sum(map(self._advance, text))
+        return found
 
     def _advance(self, character: str) -> float:
         found = self._advances.get(character)
@@ -52,7 +58,7 @@ class Elider:
         most = int(width_px) + 2
         if len(text) <= most:
             text = _one_line(text)
-            if self.width_px(text) <= width_px:
+            if sum(map(self._advance, text)) <= width_px:
                 return text
         room = width_px - self._advance(ELLIPSIS)
         head, tail = _one_line(text[:most]), _one_line(text[-most:])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -104,10 +105,38 @@ class Curve:
     busy_ns: I64 = field(default_factory=lambda: _NOTHING)
     counted_ns: I64 = field(default_factory=lambda: _NOTHING)
     outside_ns: int = 0
+    _levels: dict[tuple[float, float, float], tuple[I64, NDArray[np.float64]]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @staticmethod
     def empty(window: Window) -> Curve:
         return Curve(window, 0, np.zeros(0))
+
+    @cached_property
+    def busy_before_ns(self) -> I64:
+        """`busy_ns` before each bin, and of all of them at the end."""
+        return np.concatenate(([0], np.cumsum(self.busy_ns)))
+
+    @cached_property
+    def counted_before_ns(self) -> I64:
+        """`counted_ns` likewise."""
+        return np.concatenate(([0], np.cumsum(self.counted_ns)))
+
+    def levels(self, low: float, high: float, height_px: float) -> tuple[I64, NDArray[np.float64]]:
+        """Bins at which the curve's height changes, and the heights from there on; it is `height_px` high at `high`.
+
+        Kept for one scale: it is the same in every frame.
+        """
+        scale = (low, high, height_px)
+        if scale not in self._levels:
+            share = np.clip((self.value - low) / (high - low), 0.0, 1.0)
+            # Half pixels keep a share of 2 % apart from nothing and long level stretches in one rectangle.
+            height = np.ceil(np.where(np.isnan(share), 0.0, share) * height_px * 2) / 2
+            heads = np.flatnonzero(np.concatenate(([True], height[1:] != height[:-1])))
+            self._levels.clear()
+            self._levels[scale] = heads, height[heads]
+        return self._levels[scale]
 
 
 class Names:

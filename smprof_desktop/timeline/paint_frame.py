@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import OrderedDict
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,15 +105,17 @@ class FramePainter(ABC):
 
     def _start_of_text(self, x_px: float, top_px: float, height_px: float, metrics: QFontMetricsF) -> QPointF:
         """Where a line of text in the middle of that height begins, its baseline, on whole device pixels as well."""
+        ratio = self._ratio
         baseline_px = top_px + (height_px - metrics.height()) / 2 + metrics.ascent()
-        whole = (math.floor(at_px * self._ratio + 0.5) for at_px in (x_px, baseline_px))
-        return QPointF(*((at + TEXT_NUDGE) / self._ratio for at in whole))
+        x, y = math.floor(x_px * ratio + 0.5), math.floor(baseline_px * ratio + 0.5)
+        return QPointF((x + TEXT_NUDGE) / ratio, (y + TEXT_NUDGE) / ratio)
 
     def _lane_backgrounds(self, drawing: DrawList, painter: QPainter) -> None:
         right = drawing.width_px
         for number, header in enumerate(drawing.headers):
-            colour = self.theme.group if header.is_group else self.theme.stripe if number % 2 else self.theme.background
-            self._box(painter, QRectF(0, header.y_px, right, header.height_px), _colour(colour))
+            if header.is_group or number % 2:  # what has the background's colour needs no second pass over its pixels
+                colour = _colour(self.theme.group if header.is_group else self.theme.stripe)
+                self._box(painter, QRectF(drawing.header_px, header.y_px, right, header.height_px), colour)
         grid = _colour(self.theme.grid)
         for tick in drawing.axis:
             x_px = drawing.header_px + round(tick.x_px)
@@ -201,7 +204,7 @@ class FramePainter(ABC):
             painter.drawPolygon(_triangle(x_px + 4, centre, bool(header.state)))
             painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         x_px += 13
-        share_px = self._small_metrics.horizontalAdvance(header.share) + 14 if header.share else 8.0
+        share_px = self._small_elider.width_px(header.share) + 14 if header.share else 8.0
         font, elider, metrics = (
             (self.bold, self._bold_elider, self._bold_metrics)
             if header.is_group
@@ -220,7 +223,7 @@ class FramePainter(ABC):
         if len(detail) >= min(MIN_DETAIL, len(header.detail)) > 0:
             painter.drawText(self._start_of_text(detail_px, header.text_y_px, text_box_px, small), detail)
         if header.share:
-            share_at_px = right - 8 - small.horizontalAdvance(header.share)
+            share_at_px = right + 6 - share_px
             painter.drawText(self._start_of_text(share_at_px, header.text_y_px, text_box_px, small), header.share)
 
     def _axis(self, drawing: DrawList, painter: QPainter) -> None:
@@ -276,7 +279,8 @@ def on_device(rects: Rects, ratio: float) -> tuple[NDArray[np.int32], NDArray[np
 
 def device_rect(left_px: float, top_px: float, right_px: float, bottom_px: float, ratio: float) -> QRect:
     """The rectangle between these edges on whole device pixels."""
-    left, top, right, bottom = (math.floor(edge_px * ratio + 0.5) for edge_px in (left_px, top_px, right_px, bottom_px))
+    left, top = math.floor(left_px * ratio + 0.5), math.floor(top_px * ratio + 0.5)
+    right, bottom = math.floor(right_px * ratio + 0.5), math.floor(bottom_px * ratio + 0.5)
     return QRect(left, top, right - left, bottom - top)
 
 
@@ -306,6 +310,7 @@ def _triangle(x_px: float, y_px: float, is_open: bool) -> QPolygonF:
     return QPolygonF([QPointF(x_px - 2, y_px - 4), QPointF(x_px + 3, y_px), QPointF(x_px - 2, y_px + 4)])
 
 
+@lru_cache(256)
 def _colour(rgb: Rgb, alpha: int = 255) -> QColor:
     return QColor(*rgb, alpha)
 

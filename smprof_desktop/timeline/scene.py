@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from smprof.profile.schema import SLICE_TABLES
 from smprof_desktop.slice_ref import SliceRef
 from smprof_desktop.timeline.colours import COUNTER, CURVE, DENSITY
-from smprof_desktop.timeline.curves import curve_rects, in_view, share_text, value_text
+from smprof_desktop.timeline.curves import curve_rects, mean_in_view, share_text, value_text
 from smprof_desktop.timeline.draw_list import Arrow, Box, DrawList, Header, Hit, Label, Rects
 from smprof_desktop.timeline.labels import MIN_LABEL_PX, Elider, TextWidth
 from smprof_desktop.timeline.ladder import UNKNOWN_NAME, Columns
@@ -285,7 +285,7 @@ class Scene:
             colour = CURVE if lane.kind == "utilization" else DENSITY
             inset = 2.0 if lane.kind == "utilization" else 4.0
             parts.curves.append(
-                curve_rects(curve, curve.value, view, frame.header_px, y_px + inset, height_px - 2 * inset, colour)
+                curve_rects(curve, (0.0, 1.0), view, frame.header_px, y_px + inset, height_px - 2 * inset, colour)
             )
         return share_text(curve, view, self.limits) if curve is not None else ""
 
@@ -298,12 +298,11 @@ class Scene:
             high = low + 1.0
         parts.curves.append(
             curve_rects(
-                curve, (curve.value - low) / (high - low), frame.view, frame.header_px, y_px + 2, height_px - 4, COUNTER
+                curve, (low, high), frame.view, frame.header_px, y_px + 2, height_px - 4, COUNTER
             )
         )
-        seen = in_view(curve, frame.view)
-        seen = seen[np.isfinite(seen)]
-        return value_text(float(seen.mean()), lane.unit) if len(seen) else ""
+        mean = mean_in_view(curve, frame.view)
+        return value_text(mean, lane.unit) if mean is not None else ""
 
     def _pixels(self, parts: _Parts, frame: Frame) -> tuple[Rects, Rects, Rects, tuple[Label, ...]]:
         """Columns, slices, slices of no length, and labels, in widget pixels, cut to the view."""
@@ -477,7 +476,7 @@ class Scene:
         )
         if curve is None:
             return Rects.empty()
-        return curve_rects(curve, curve.value, whole, frame.header_px, 3.0, self.metrics.overview_px - 5, DENSITY)
+        return curve_rects(curve, (0.0, 1.0), whole, frame.header_px, 3.0, self.metrics.overview_px - 5, DENSITY)
 
 
 def with_scroll(frame: Frame, scroll_px: float, scene: Scene) -> Frame:
