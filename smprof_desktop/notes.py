@@ -95,6 +95,7 @@ NOTES: dict[str, Note] = {
         ),
         Note("pinned", [], "Keys of the lanes that stay on top, from above.", _sound_keys),
         Note("hidden", [], "Keys of the lanes that are not shown.", _sound_keys),
+        Note("packed", [], "Keys of the devices whose streams are packed by role.", _sound_keys),
         Note("order", {}, "For the key of a group, the keys of its lanes from above.", _sound_order),
     )
 }
@@ -141,6 +142,12 @@ class Notes:
         note = NOTES[key]
         return self._values.get(key, note.default)
 
+    def fresh(self, key: str) -> Any:
+        """The value as another window may just have left it: what a change to a part of it begins with."""
+        for changed in self._refresh():
+            self.changed.emit(changed)
+        return self.get(key)
+
     def set(self, key: str, value: Any) -> None:
         """Change a value. Raises KeyError for an unknown key, ValueError for a value that the note cannot have."""
         if NOTES[key].sound(value) != value:
@@ -153,8 +160,8 @@ class Notes:
         for changed in (key, *others):
             self.changed.emit(changed)
 
-    def _refresh(self, but: str) -> list[str]:
-        """Take over what another window has written meanwhile under every key but one; the keys that changed."""
+    def _refresh(self, but: str = "") -> list[str]:
+        """Take over what another window has written meanwhile, under every key but one; the keys that changed."""
         found = _read(self.path) if self.path is not None else None
         if found is None:
             return []

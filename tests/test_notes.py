@@ -242,3 +242,14 @@ def test_whatever_a_file_holds_is_read_to_sound_values(
     mine.set("pinned", ["only this"])
     assert Notes(path).get("pinned") == ["only this"]
     assert Notes(path).notice == ""
+
+
+def test_a_change_to_a_part_begins_with_what_another_window_left(tmp_path: Path) -> None:
+    path = tmp_path / "run.notes.json"
+    one, two = Notes(path), Notes(path)
+    one.set("pinned", ["a"])
+    heard: list[str] = []
+    two.changed.connect(heard.append)
+    two.set("pinned", [*two.fresh("pinned"), "b"])
+    assert json.loads(path.read_bytes()) == {"pinned": ["a", "b"]}
+    assert heard == ["pinned", "pinned"]
