@@ -111,7 +111,7 @@ of the forward operator: aten::linear -> host
 
 COPY = """\
 [Launch]
-Launched by: not recorded: no correlation id
+Launched by: not known: no correlation id was recorded
 [Where]
 Host: algo-1
 Process: 0, pid 4711

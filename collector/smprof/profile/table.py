@@ -59,13 +59,19 @@ class Table:
         load: Callable[[Column], Any],
         load_piece: Callable[[Column, int], Any] | None = None,
         piece_ends: Sequence[int] = (),
+        bounds: Callable[[Column], tuple[NDArray[np.int64], NDArray[np.int64]] | None] | None = None,
     ) -> None:
-        """`load_piece` reads one of the pieces whose ends are `piece_ends`, where less than a column can be read."""
+        """`load_piece` reads one of the pieces whose ends are `piece_ends`, where less than a column can be read.
+
+        `bounds` tells the least and the greatest value of each piece without reading it, where that is known.
+        """
         self.name = name
         self._rows = rows
         self._load = load
         self._load_piece = load_piece
         self._piece_ends = np.array(piece_ends, np.int64)
+        self._load_bounds = bounds
+        self._bounds: dict[str, tuple[NDArray[np.int64], NDArray[np.int64]] | None] = {}
         self._pieces: dict[tuple[str, int], NDArray[Any]] = {}
         self._columns: dict[str, Any] = {}
         self._lock = threading.Lock()
@@ -107,6 +113,65 @@ class Table:
             origin = int(self._piece_ends[index - 1]) if index else 0
             values[mine] = self._piece(name, index)[rows[mine] - origin]
         return values
+
+    def value(self, name: str, row: int) -> int:
+        """The integer in one row; reads no more than its row group."""
+        return int(self.part(name, row, row + 1)[0])
+
+    def stretches(self, name: str, least: int, greatest: int) -> list[tuple[int, int]]:
+        """Rows [begin, end), ascending, outside of which no value lies in `least` … `greatest`; reads none.
+
+        Absent values are nowhere.
+        """
+        bounds = self._bounds_of(name)
+        if bounds is None:
+            return [(0, self._rows)] if self._rows else []
+        found: list[tuple[int, int]] = []
+        for index in np.flatnonzero((bounds[0] <= greatest) & (bounds[1] >= least)).tolist():
+            begin, end = int(self._piece_ends[index - 1]) if index else 0, int(self._piece_ends[index])
+            if found and found[-1][1] == begin:
+                begin = found.pop()[0]
+            found.append((begin, end))
+        return found
+
+    def rows_with(self, name: str, value: int) -> NDArray[np.int64]:
+        """The rows that hold a value, ascending; reads as little as `stretches` allows."""
+        found = [
+            begin + np.flatnonzero(self.part(name, begin, end) == value)
+            for begin, end in self.stretches(name, value, value)
+        ]
+        return np.concatenate(found).astype(np.int64) if found else np.zeros(0, np.int64)
+
+    def last_at(self, name: str, begin: int, end: int, value: int) -> int:
+        """The last row of [begin, end), where the column ascends, that holds at most `value`; begin - 1 for none."""
+        inside = np.flatnonzero((self._piece_ends[:-1] >= begin) & (self._piece_ends[1:] <= end)) + 1
+        bounds = self._bounds_of(name) if len(inside) else None
+        if bounds is not None:  # whole pieces of the stretch: their least values ascend like the column
+            before = inside[: int(np.searchsorted(bounds[0][inside], value, "right"))]
+            if len(before):
+                begin = int(self._piece_ends[before[-1] - 1])
+                whole = len(before) < len(inside)
+                end = int(self._piece_ends[before[-1]]) if whole or value < int(bounds[1][before[-1]]) else end
+            else:
+                end = int(self._piece_ends[inside[0] - 1])
+        low, high = begin, end
+        while low < high:  # a piece at a time, wherever the middle lies
+            middle = (low + high) // 2
+            index = int(np.searchsorted(self._piece_ends, middle, "right"))
+            first = max(int(self._piece_ends[index - 1]) if 0 < index < len(self._piece_ends) else 0, low)
+            last = min(int(self._piece_ends[index]) if index < len(self._piece_ends) else self._rows, high)
+            found = first + int(np.searchsorted(self.part(name, first, last), value, "right"))
+            if first < found < last:
+                return found - 1
+            low, high = (low, first) if found == first else (last, high)
+        return low - 1
+
+    def _bounds_of(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        if self._load_bounds is None:
+            return None
+        if name not in self._bounds:
+            self._bounds[name] = self._load_bounds(column(self.name, name))
+        return self._bounds[name]
 
     def _piece(self, name: str, index: int) -> NDArray[Any]:
         with self._lock:
