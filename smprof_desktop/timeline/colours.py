@@ -69,6 +69,10 @@ class Theme:
     arrow: Rgb
     shade: Rgb
     """Over what lies outside the profile or the visible range."""
+    mark: Rgb
+    mark_ink: Rgb
+    steps: tuple[Rgb, Rgb, Rgb]
+    """Of steps in turn, and of several that are drawn as one."""
     fills: tuple[Rgb, ...]
 
 
@@ -102,6 +106,9 @@ LIGHT = Theme(
     selection=(16, 20, 26),
     arrow=(0, 112, 140),
     shade=(120, 130, 145),
+    mark=(176, 74, 0),
+    mark_ink=(255, 255, 255),
+    steps=((222, 229, 239), (203, 214, 230), (212, 216, 222)),
     fills=_fills((0.845, 0.755), 0.095, ((63, 131, 196), (112, 128, 150), (108, 140, 178), (232, 186, 120))),
 )
 DARK = Theme(
@@ -119,6 +126,9 @@ DARK = Theme(
     selection=(255, 255, 255),
     arrow=(64, 224, 240),
     shade=(8, 9, 11),
+    mark=(245, 166, 66),
+    mark_ink=(24, 20, 12),
+    steps=((48, 56, 70), (61, 71, 89), (52, 56, 63)),
     fills=_fills((0.515, 0.44), 0.095, ((70, 140, 205), (120, 134, 154), (92, 128, 172), (134, 98, 34))),
 )
 THEMES = {theme.name: theme for theme in (LIGHT, DARK)}

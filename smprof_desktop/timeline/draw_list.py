@@ -96,6 +96,37 @@ class Hit(NamedTuple):
 
     `name` is empty where it is not in memory.
     """
+class MarkFlag(NamedTuple):
+    """A mark: a line at `x_px`, for a range another at `end_x_px`, and a flag in the strip of marks.
+
+    `number` is its position among all marks. `text` is elided, and empty where there is no room for any.
+    """
+
+    number: int
+    x_px: float
+    end_x_px: float
+    flag_x_px: float
+    width_px: float
+    text: str
+    is_range: bool
+    is_selected: bool
+
+
+class StepBar(NamedTuple):
+    """A step, or `joined` neighbours too narrow to be told apart; `number` is the position of the first.
+
+    `shade` is 0 and 1 in turn, and 2 for several. `text` is elided, and empty where there is no room for any.
+    """
+
+    number: int
+    joined: int
+    x_px: float
+    width_px: float
+    shade: int
+    text_x_px: float
+    text: str
+
+
 
     part: str
     key: str = ""
@@ -109,6 +140,7 @@ class Hit(NamedTuple):
 class DrawList:
     """One frame. The header column is [0, header_px), the lanes lie below top_px; everything is in widget pixels."""
 
+    number: int = -1
     width_px: float
     height_px: float
     header_px: float
@@ -134,3 +166,24 @@ class DrawList:
     overview_window: Box | None = None
     is_final: bool = True
     """False where some lanes show columns of a neighbouring grid for want of time."""
+    marks_px: float = 0.0
+    """Height of the strip of marks, below the axis; that of the steps lies between it and the lanes."""
+    marks: tuple[MarkFlag, ...] = ()
+    steps_px: float = 0.0
+    steps: tuple[StepBar, ...] = ()
+    pinned_px: float = 0.0
+    """Height of the lanes on top that are not scrolled. What is scrolled is cut off below them, but for its text."""
+    pin_px: float = 0.0
+    """Width at the right end of a header in which its pin stands."""
+    drop_px: float | None = None
+    """Where a header that is dragged would come to stand."""
+
+    @property
+    def axis_bottom_px(self) -> float:
+        """Where the axis ends, and the strips of marks and steps begin."""
+        return self.top_px - self.marks_px - self.steps_px
+
+    @property
+    def scrolled_px(self) -> float:
+        """Where the lanes begin that are scrolled, below the pinned ones."""
+        return self.top_px + self.pinned_px

@@ -56,6 +56,11 @@ class Frame:
     focus: str = ""
 
 
+    @property
+    def strip_px(self) -> float:
+        """Height of a strip between axis and lanes."""
+        return self.line_px + 3
+
 @dataclass(frozen=True)
 class Layout:
     """Visible lanes from top to bottom; `top_px` from the top of the first one."""

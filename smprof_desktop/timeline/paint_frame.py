@@ -13,7 +13,7 @@ from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPainterPath, QPen, QPolygonF, QStaticText
 
 from smprof_desktop.timeline.colours import Rgb, Theme
-from smprof_desktop.timeline.draw_list import Arrow, Box, DrawList, Header, Label, Rects
+from smprof_desktop.timeline.draw_list import Arrow, Box, DrawList, Header, Label, MarkFlag, Rects
 from smprof_desktop.timeline.labels import Elider
 
 MAX_STATIC_TEXTS = 20_000
@@ -77,10 +77,13 @@ class FramePainter(ABC):
         if drawing.selection is not None:
             self._selection(drawing.selection, painter)
         self._arrows(drawing, painter)
+        self._mark_lines(drawing, painter)
         painter.restore()
         self._headers(drawing, painter)
         self._axis(drawing, painter)
         self._overview(drawing, painter)
+        if drawing.axis_bottom_px < drawing.top_px:
+            self._strips(drawing, painter)
         self._box(painter, QRectF(drawing.header_px - 1, 0, 1, height), _colour(self.theme.border))
 
     @abstractmethod
@@ -227,7 +230,7 @@ class FramePainter(ABC):
             painter.drawText(self._start_of_text(share_at_px, header.text_y_px, text_box_px, small), header.share)
 
     def _axis(self, drawing: DrawList, painter: QPainter) -> None:
-        top, bottom, right = drawing.overview_px, drawing.top_px, drawing.width_px
+        top, bottom, right = drawing.overview_px, drawing.axis_bottom_px, drawing.width_px
         self._box(painter, QRectF(0, top, right, bottom - top), _colour(self.theme.header))
         painter.setFont(self.small)
         small, height = self._small_metrics, bottom - top - 2
@@ -318,6 +321,61 @@ def _colour(rgb: Rgb, alpha: int = 255) -> QColor:
 def _rect(box: Box) -> QRectF:
     return QRectF(*box)
 
+
+    def _mark_lines(self, drawing: DrawList, painter: QPainter) -> None:
+        """Marks through the lanes: a line, or two with a veil between them."""
+        height_px = drawing.height_px - drawing.top_px
+        for mark in drawing.marks:
+            line = _colour(self.theme.mark, 255 if mark.is_selected else 150)
+            if mark.is_range:
+                width_px = mark.end_x_px - mark.x_px
+                veil = _colour(self.theme.mark, 34 if mark.is_selected else 20)
+                self._box(painter, QRectF(mark.x_px, drawing.top_px, width_px, height_px), veil)
+                self._box(painter, QRectF(mark.end_x_px - 1, drawing.top_px, 1, height_px), line)
+            self._box(painter, QRectF(mark.x_px, drawing.top_px, 1, height_px), line)
+
+    def _strips(self, drawing: DrawList, painter: QPainter) -> None:
+        """The strips of marks and of steps, with what each is of in the header column."""
+        top_px, bottom_px, right = drawing.axis_bottom_px, drawing.top_px, drawing.width_px
+        self._box(painter, QRectF(0, top_px, right, bottom_px - top_px), _colour(self.theme.header))
+        painter.setFont(self.small)
+        clip = device_rect(drawing.header_px, top_px, right, bottom_px, self._ratio)
+        painter.save()
+        painter.setClipRect(_logical(clip, self._ratio))
+        for bar in drawing.steps:
+            y_px, height_px = bottom_px - drawing.steps_px, drawing.steps_px - 2
+            width_px = bar.width_px - 1 if bar.width_px > 2 else bar.width_px
+            self._box(painter, QRectF(bar.x_px, y_px, width_px, height_px), _colour(self.theme.steps[bar.shade]))
+            if bar.text:
+                painter.setPen(_colour(self.theme.text))
+                painter.drawText(self._start_of_text(bar.text_x_px, y_px, height_px, self._small_metrics), bar.text)
+        for mark in drawing.marks:
+            self._flag(mark, drawing, painter)
+        painter.restore()
+        painter.setPen(_colour(self.theme.muted))
+        strips = ((drawing.marks_px, top_px, "marks"), (drawing.steps_px, bottom_px - drawing.steps_px, "steps"))
+        for height_px, y_px, text in strips:
+            if height_px:
+                x_px = drawing.header_px - 8 - self._small_metrics.horizontalAdvance(text)
+                painter.drawText(self._start_of_text(x_px, y_px, height_px, self._small_metrics), text)
+        self._box(painter, QRectF(0, bottom_px - 1, right, 1), _colour(self.theme.border))
+
+    def _flag(self, mark: MarkFlag, drawing: DrawList, painter: QPainter) -> None:
+        y_px, height_px = drawing.axis_bottom_px, drawing.marks_px
+        colour = _colour(self.theme.mark)
+        if mark.is_range:
+            width_px = mark.end_x_px - mark.x_px
+            self._box(painter, QRectF(mark.x_px, y_px, width_px, height_px), _colour(self.theme.mark, 70))
+            self._box(painter, QRectF(mark.end_x_px - 1, y_px, 1, height_px), colour)
+        self._box(painter, QRectF(mark.x_px, y_px, 1, height_px + drawing.steps_px), colour)
+        flag = QRectF(mark.flag_x_px, y_px, mark.width_px, height_px - 2)
+        self._box(painter, flag, colour)
+        if mark.is_selected:
+            self._outline(painter, flag, 2, _colour(self.theme.text))
+        if mark.text:
+            painter.setPen(_colour(self.theme.mark_ink))
+            start = self._start_of_text(mark.flag_x_px + 4, y_px, height_px - 2, self._small_metrics)
+            painter.drawText(start, mark.text)
 
 def _logical(device: QRect, ratio: float) -> QRectF:
     return QRectF(device.x() / ratio, device.y() / ratio, device.width() / ratio, device.height() / ratio)

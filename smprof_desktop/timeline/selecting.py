@@ -75,6 +75,11 @@ class Selecting:
             reads=scene.profile,
         )
 
+    def once_looked_up(self, do: Callable[[], None]) -> None:
+        """Do something once what is selected is in memory, unless something else is selected first."""
+        if self.is_looking:
+            self._after_look = do
+
     def reveal(self, ref: SliceRef) -> None:
         """Bring a slice into sight: open the groups around it, scroll, and move in time where it lies outside.
 

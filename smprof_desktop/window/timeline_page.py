@@ -14,6 +14,7 @@ from smprof_desktop.tasks import Tasks
 from smprof_desktop.timeline.memory import Later
 from smprof_desktop.timeline.widget import TimelineWidget
 from smprof_desktop.window.details import DetailsPane
+from smprof_desktop.window.marks_pane import MarksPane
 
 LEAST_SHARE, MOST_SHARE = 0.05, 0.9
 
@@ -34,7 +35,11 @@ class TimelinePage(QWidget):
         self._splitter.setCollapsible(0, False)
         self._splitter.setHandleWidth(3)
         self._session = session
+        self.marks = MarksPane(session, self.timeline)
         self.add_pane(self.details, "Current Selection")
+        self.add_pane(self.marks, "Marks")
+        self.marks.filled.connect(self.share_out)
+        self.timeline.marks_asked.connect(lambda: self._show_pane_with_keyboard(self.marks, self.marks.table))
         session.selection_changed.connect(self._on_selection)
         self._splitter.splitterMoved.connect(self._keep)
         self.panes.currentChanged.connect(lambda _index: self.share_out())
@@ -72,6 +77,11 @@ class TimelinePage(QWidget):
             share = self._settings.get("details_share")
             panes_px = round(height_px * max(LEAST_SHARE, min(share, MOST_SHARE)))
         self._splitter.setSizes([max(height_px - panes_px, 0), panes_px])
+
+    def _show_pane_with_keyboard(self, pane: QWidget, within: QWidget) -> None:
+        self.show_pane(pane)
+        if within.isVisibleTo(self):
+            within.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def _keep(self) -> None:
         if not getattr(self.panes.currentWidget(), "is_empty", False):
