@@ -30,6 +30,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QColor, QFont, QPixmap
 from PySide6.QtWidgets import QApplication
 
+from smprof.profile.guard_child import Spare
 from smprof.profile.manifest import ProfileError
 from smprof_desktop import destination
 from smprof_desktop.progress import CancelCheck, Progress, silent
@@ -81,6 +82,7 @@ def run(
     spare = Spare()
     window = MainWindow(session, tasks, settings, partial(_open_targets, spare=spare))
     themes = ThemeSwitch(application, settings)
+    window.painted.connect(spare.start)  # first: it gets ready beside what follows
     if targets:
         # Imports on the task's thread would hold up the first picture.
         window.painted.connect(
@@ -96,6 +98,7 @@ def run(
             code = application.exec()
     finally:
         sys.excepthook = hook_before
+        spare.close()
     tasks.close()
     window.deleteLater()
     themes.deleteLater()
@@ -171,11 +174,13 @@ def _application() -> QApplication:
     return application
 
 
-def _open_targets(targets: Sequence[str], progress: Progress, cancelled: CancelCheck) -> Profile:
+def _open_targets(
+    targets: Sequence[str], progress: Progress, cancelled: CancelCheck, spare: Spare | None = None
+) -> Profile:
     """`targets.open_targets`, imported on first use: what reads profiles must not hold up the window."""
     from smprof_desktop.targets import open_targets
 
-    return open_targets(targets, progress, cancelled)
+    return open_targets(targets, progress, cancelled, spare=spare)
 
 
 def _show_asked(

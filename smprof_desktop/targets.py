@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from smprof.profile.guard import Guard
+from smprof.profile.guard_child import Spare
 from smprof.profile.manifest import ProfileError
 from smprof.profile.reader import Profile
 from smprof.profile.schema import VERSION as FORMAT_VERSION
@@ -15,6 +16,7 @@ from smprof_desktop.importers.detect import detect
 from smprof_desktop.importers.nsight_report import without_exported
 from smprof_desktop.progress import CancelCheck, Cancelled, Progress, never, silent
 from smprof_desktop.sources import folder
+from smprof_desktop.sources.checked import CheckedFiles
 from smprof_desktop.sources.store import Store, key_of
 
 _NAMED_AT_MOST = 3
@@ -23,11 +25,16 @@ _OF_THE_DISK = frozenset({"missing_segment", "damaged_segment", "unjournaled_seg
 
 
 def open_targets(
-    targets: Sequence[str], progress: Progress = silent, cancelled: CancelCheck = never, store: Store | None = None
+    targets: Sequence[str],
+    progress: Progress = silent,
+    cancelled: CancelCheck = never,
+    store: Store | None = None,
+    spare: Spare | None = None,
 ) -> Profile:
     """One profile of all targets: profile folders, trace files, and folders of traces.
 
-    All trace files together are one import, kept in the store by content. Raises ProfileError, and Cancelled.
+    All trace files together are one import, kept in the store by content. `spare` is a guard's child started ahead.
+    Raises ProfileError, and Cancelled.
     """
     if not targets:
         raise ProfileError("There is nothing to open; name a profile folder or a trace file.")
@@ -40,7 +47,7 @@ def open_targets(
             if path.resolve() not in {known.resolve() for known in listed}:
                 listed.append(path)
     # What others wrote is read by a child process first; imports and the sample are our own writing.
-    guard = Guard()
+    guard = Guard(spare=spare, memory=CheckedFiles())
     opened: list[Profile] = []
     try:
         opened += (Profile.open(path, None if _is_own(path) else guard) for path in profiles)

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from smprof.profile.guard import Guard
 from smprof.profile.manifest import ProfileError
 from smprof_desktop.importers import convert
 from smprof_desktop.progress import Cancelled
 from smprof_desktop.sources.store import Store
+from smprof_desktop.synthesize import synthesize
 from smprof_desktop.targets import open_targets
 
 
@@ -137,3 +139,12 @@ def test_traces_whose_clocks_cannot_be_compared_say_so(tmp_path: Path) -> None:
         write_trace(tmp_path / f"r{rank}.json", rank, rank)
     [loss] = [loss for loss in open_targets([str(tmp_path)]).losses if loss.kind == "unaligned_clock"]
     assert (loss.count, loss.detail) == (2, "r0.json, r1.json")
+
+
+def test_a_profile_that_was_opened_before_is_not_read_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = synthesize(tmp_path / "p", slices=2_000, hosts=1, devices=1, steps=2)
+    for _ in range(2):
+        profile = open_targets([str(folder)])
+        assert len(profile.processes[0].table("device")["start_ns"])
+        profile.close()
+        monkeypatch.setattr(Guard, "_ask", lambda *_: pytest.fail("read again"))

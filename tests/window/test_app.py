@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -125,6 +126,26 @@ def test_the_window_shows_what_the_command_line_asks_for(
     timer.start(5)
     assert app.run([str(folder)], "timeline", range_ns, "gemm") == 0
     assert seen == ["timeline", *shown, SliceRef(0, "device", 0), [(str(folder),)]]
+
+
+def test_a_guards_child_is_ready_once_the_window_is_there_and_goes_with_it(qtbot: QtBot, qapp: QApplication) -> None:
+    seen: list[str] = []
+    give_up_s = time.monotonic() + 60
+
+    def look() -> None:
+        window = next((found for found in qapp.topLevelWidgets() if isinstance(found, MainWindow)), None)
+        children = [child.name for child in multiprocessing.active_children() if child.name == "smprof-guard"]
+        if window is not None and (children or time.monotonic() > give_up_s):
+            seen.extend(children)
+            timer.stop()
+            window.close()
+
+    timer = QTimer()
+    timer.timeout.connect(look)
+    timer.start(5)
+    assert app.run([]) == 0
+    assert seen == ["smprof-guard"]
+    assert not [child for child in multiprocessing.active_children() if child.name == "smprof-guard"]
 
 
 def test_a_display_that_is_not_there_is_one_sentence_and_no_abort() -> None:

@@ -120,6 +120,19 @@ class ProcessProfile:
         windows = [[course.time(begin), course.time(end)] for begin, end in self.info.windows_ns]
         self.info = replace(self.info, windows_ns=windows)
 
+    def was_checked(self, guard: Guard) -> bool:
+        """Whether the guard knows every file of this process, so that it can be opened without asking its child."""
+        listing = self._listing
+        if not listing.merged or listing.losses or self._version != VERSION:
+            return False
+        try:
+            return all(
+                guard.knows(self.folder / files[0].name, listing.journal[files[0].name].crc32)
+                for files in listing.files.values()
+            )
+        except OSError:
+            return False
+
     def _argument_runs(self) -> list[tuple[int, str, int, int]]:
         """(table, key, begin, end) of each run of arguments: the table is sorted by table, key and id."""
         if self._arguments is None:
@@ -149,7 +162,7 @@ class ProcessProfile:
             try:
                 if check_bytes(self.folder, files[0], line) is not None:
                     return None
-                if self.guard is not None and self.guard.check(self.folder / files[0].name, ("id",), ()):
+                if self.guard is not None and self._refusal(self.guard, files[0], "id", ()):
                     return None
                 with open_parquet(self.folder, files[0]) as file:
                     metadata = file.metadata
@@ -194,7 +207,7 @@ class ProcessProfile:
         """A column, or some row groups of it, from its file, which is open only meanwhile."""
         try:
             if self.guard is not None:
-                why = self.guard.check(self.folder / named.name, (wanted.name,), groups)
+                why = self._refusal(self.guard, named, wanted.name, groups)
                 if why is not None:
                     raise ValueError(why)
             with open_parquet(self.folder, named, metadata) as file:
@@ -205,6 +218,11 @@ class ProcessProfile:
                 f"{self._where}/{named.name}: column {wanted.name} cannot be read ({one_line(error)}); "
                 "load the profile again."
             ) from None
+
+    def _refusal(self, guard: Guard, named: TableFile, name: str, groups: Sequence[int]) -> str | None:
+        """Why the guard cannot read a column of a file whose bytes are those that were journaled, or None."""
+        line = self._listing.journal.get(named.name)
+        return guard.check(self.folder / named.name, (name,), groups, None if line is None else line.crc32)
 
     def _from_lane_rows(self, name: str, wanted: Column, rows: int) -> Any:
         """A lane key of a merged table from `lane_rows`, which hold it once per lane row; None where they do not fit.
@@ -328,8 +346,6 @@ class Profile:
         With a `guard`, whatever is read is read by it first: for profiles that others wrote.
         """
         folder = Path(folder)
-        if guard is not None and folder.is_dir():
-            guard.start()
         path = folder / MANIFEST_NAME
         try:
             size = path.stat().st_size
@@ -344,7 +360,10 @@ class Profile:
             raise ProfileError(f"{path} is damaged: it is not JSON; load the profile again.") from None
         version = version_of(document)
         manifest = parse_manifest(upgrade_document(document))
-        return Profile(manifest, [ProcessProfile(folder / p.folder, p, version, guard) for p in manifest.processes])
+        processes = [ProcessProfile(folder / p.folder, p, version, guard) for p in manifest.processes]
+        if guard is not None and not all(process.was_checked(guard) for process in processes):
+            guard.start()  # it will be asked soon
+        return Profile(manifest, processes)
 
     @staticmethod
     def combine(profiles: Sequence[Profile], name: str = "") -> Profile:
