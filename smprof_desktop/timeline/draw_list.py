@@ -67,7 +67,9 @@ class Label(NamedTuple):
 class Header(NamedTuple):
     """The header of a lane. `state`: 1 open, 0 collapsed, -1 neither.
 
-    `text_y_px` is the top of its line of text, which stays in sight while a tall lane is scrolled."""
+    `text_y_px` is the top of its line of text, which stays in sight while a tall lane is scrolled. A note is a line
+    that tells of something that a click on it does.
+    """
 
     key: str
     label: str
@@ -80,6 +82,9 @@ class Header(NamedTuple):
     state: int
     is_group: bool
     is_focused: bool
+    is_pinned: bool = False
+    is_hovered: bool = False
+    is_note: bool = False
 
 
 class Arrow(NamedTuple):
@@ -91,11 +96,6 @@ class Arrow(NamedTuple):
     to_y_px: float
 
 
-class Hit(NamedTuple):
-    """What lies under a point. `part`: overview, axis, header, lane; `ref` is the slice [begin_ns, end_ns), if any.
-
-    `name` is empty where it is not in memory.
-    """
 class MarkFlag(NamedTuple):
     """A mark: a line at `x_px`, for a range another at `end_x_px`, and a flag in the strip of marks.
 
@@ -127,6 +127,12 @@ class StepBar(NamedTuple):
     text: str
 
 
+class Hit(NamedTuple):
+    """What lies under a point. `part`: overview, axis, header, pin (of a header), lane, note; `ref` is the slice
+    [begin_ns, end_ns), if any.
+
+    `name` is empty where it is not in memory.
+    """
 
     part: str
     key: str = ""
@@ -134,13 +140,13 @@ class StepBar(NamedTuple):
     begin_ns: int = 0
     end_ns: int = 0
     name: str = ""
+    number: int = -1
 
 
 @dataclass(frozen=True)
 class DrawList:
     """One frame. The header column is [0, header_px), the lanes lie below top_px; everything is in widget pixels."""
 
-    number: int = -1
     width_px: float
     height_px: float
     header_px: float
@@ -164,8 +170,6 @@ class DrawList:
     arrow_note: Label | None = None
     overview: Rects = field(default_factory=Rects.empty)
     overview_window: Box | None = None
-    is_final: bool = True
-    """False where some lanes show columns of a neighbouring grid for want of time."""
     marks_px: float = 0.0
     """Height of the strip of marks, below the axis; that of the steps lies between it and the lanes."""
     marks: tuple[MarkFlag, ...] = ()
@@ -177,6 +181,8 @@ class DrawList:
     """Width at the right end of a header in which its pin stands."""
     drop_px: float | None = None
     """Where a header that is dragged would come to stand."""
+    is_final: bool = True
+    """False where some lanes show columns of a neighbouring grid for want of time."""
 
     @property
     def axis_bottom_px(self) -> float:

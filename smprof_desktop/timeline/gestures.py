@@ -63,6 +63,7 @@ class Gestures:
         self._press: QPointF | None = None
         self._last = QPointF()
         self._mode = ""
+        self._button = Qt.MouseButton.NoButton
         self._held_ns = 0.0
         """From the view's beginning to where its handle is held, in ns."""
         self._wheel = _Wheel()
@@ -73,6 +74,7 @@ class Gestures:
             return
         position = event.position()
         self._press = self._last = position
+        self._button = event.button()
         self.dragged = ""
         timeline = self._timeline
         self._mode = drag_mode(event.button(), event.modifiers(), timeline.settings.get("drag"))
@@ -94,7 +96,7 @@ class Gestures:
             timeline.show_hover(position)
             return
         if not self.dragged and (position - self._press).manhattanLength() >= DRAG_FROM_PX:
-            self.dragged = self._mode if self._press.x() > timeline.header_px else "lanes"
+            self.dragged = self._mode if self._press.x() > timeline.header_px else self._header_drag()
             self._last = self._press
             timeline.hover.hide()
         moved, self._last = position - self._last, position
@@ -105,6 +107,8 @@ class Gestures:
             timeline.go_to(timeline.view.panned(timeline.view.x_px(round(begin_ns)), timeline.opened_scene().limits))
         elif self.dragged in ("overview_begin", "overview_end"):
             self._resize_to(position.x())
+        elif self.dragged == "header":
+            timeline.arranging.drag_to(position.y())
         elif self.dragged == "area":
             self.area_to(self._press, position)
         elif self.dragged == "lanes":
@@ -119,15 +123,19 @@ class Gestures:
         self._press, self.dragged = None, ""
         if pressed is None:
             return
-        if dragged == "lanes" or dragged.startswith("overview"):
+        if dragged == "header":
+            self._timeline.arranging.drop()
+        elif dragged == "lanes" or dragged.startswith("overview"):
             self._timeline.come_to_rest()
         elif not dragged and event.button() == Qt.MouseButton.LeftButton:
-            self._click(event.position())
+            self._click(event.position(), bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
 
     def cancel(self) -> None:
         """Let go of what is dragged: the button went up where it was not heard of."""
         if self._press is not None:
             self._press, dragged, self.dragged = None, self.dragged, ""
+            if dragged == "header":
+                self._timeline.arranging.cancel_drag()
             if dragged in ("lanes", "overview", "overview_begin", "overview_end") and self._timeline.scene is not None:
                 self._timeline.come_to_rest()
 
@@ -136,8 +144,12 @@ class Gestures:
         if event.button() != Qt.MouseButton.LeftButton:
             return
         timeline = self._timeline
+        if timeline.marking.double_click(event.position()):
+            return
         hit = timeline.opened_scene().hit(timeline.frame(), event.position().x(), event.position().y())
-        if hit is not None and hit.ref is not None:
+        if hit is not None and hit.part == "step":
+            timeline.stepping.zoom_to(hit.begin_ns, hit.end_ns)
+        elif hit is not None and hit.ref is not None:
             timeline.session.select(hit.ref)
             timeline.selecting.fit_range(hit.begin_ns, hit.end_ns)
         elif hit is not None and hit.part == "header":
@@ -182,21 +194,37 @@ class Gestures:
         lanes = scene.lanes_between(timeline.frame(), *tops)
         timeline.session.select_area(Area(begin_ns, max(end_ns, begin_ns + 1), lanes))
 
-    def _click(self, position: QPointF) -> None:
+    def _click(self, position: QPointF, is_shifted: bool) -> None:
         timeline = self._timeline
         hit = timeline.opened_scene().hit(timeline.frame(), position.x(), position.y())
         if hit is None:
             return
+        if hit.part == "mark":
+            timeline.marking.click(hit, position)
+            return
+        timeline.marking.select(None)
         if hit.part == "axis" and position.x() < timeline.header_px:
             timeline.switch_time()
-        elif hit.part == "header":
+        elif hit.part == "pin":
+            timeline.arranging.toggle_pin(hit.key)
+        elif hit.part in ("header", "note"):
             timeline.focus_key = hit.key
-            timeline.toggle(hit.key)
+            if is_shifted:
+                timeline.arranging.toggle_below(hit.key)
+            else:
+                timeline.toggle(hit.key)
             timeline.viewport().update()
         elif hit.part == "lane":
             timeline.focus_key = hit.key
             timeline.session.select(hit.ref)
             timeline.viewport().update()
+
+    def _header_drag(self) -> str:
+        """What a drag in the header column does: with the left button it moves the lane that was pressed."""
+        timeline, press = self._timeline, self._press
+        hit = timeline.opened_scene().hit(timeline.frame(), press.x(), press.y()) if press is not None else None
+        is_header = self._button == Qt.MouseButton.LeftButton and hit is not None and hit.part in ("header", "pin")
+        return "header" if is_header and hit is not None and timeline.arranging.drag_from(hit.key) else "lanes"
 
     def _part_at(self, position: QPointF) -> str:
         """What a press there drags at once: grip, overview, an edge of its handle; empty elsewhere."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -83,11 +84,18 @@ class Lane:
     unit: str = ""
     """Of a counter lane."""
     detail: str = ""
+    packed: int = 0
+    """How many lanes were joined into this one, or into those below it; 0: it is as it was recorded."""
 
     @property
     def can_expand(self) -> bool:
         """Whether collapsing it would hide anything."""
         return bool(self.children) or len(self.rows) > 1
+
+    @property
+    def is_dense_when_collapsed(self) -> bool:
+        """Whether its first row does not tell of the others, as the outermost slices of a thread do."""
+        return self.kind in ("stream", "marks", "sync") and len(self.rows) > 1
 
     @property
     def is_of_windows(self) -> bool:
@@ -114,32 +122,33 @@ class LaneTree:
     spans: _Spans = field(default_factory=dict)
     """(process, table) → begin_row, end_row and id of its lane rows, by begin_row."""
 
+    @cached_property
+    def paths(self) -> dict[str, str]:
+        """Key of a lane → its name and those of the groups around it, as a filter compares them."""
+        found: dict[str, str] = {}
+        for lane in self.walk():
+            around = found.get(self.parents.get(lane.key, ""), "")
+            found[lane.key] = f"{around}\n{lane.label.casefold()}"
+        return found
+
     def walk(self) -> Iterator[Lane]:
         """Every lane, from top to bottom."""
         for root in self.roots:
             yield from root.walk()
 
-    def visible(self, expanded: frozenset[str]) -> list[Lane]:
-        """The lanes that show while exactly those in `expanded` are open, from top to bottom."""
-        shown: list[Lane] = []
-        waiting = list(reversed(self.roots))
-        while waiting:
-            lane = waiting.pop()
-            shown.append(lane)
-            if lane.key in expanded:
-                waiting.extend(reversed(lane.children))
-        return shown
-
-    def place(self, ref: SliceRef) -> tuple[str, int] | None:
-        """Key of the lane and index of the drawn row in which a slice stands; None where there is no such slice."""
+    def lane_row(self, ref: SliceRef) -> int | None:
+        """The lane row that a slice stands in; None where there is no such slice."""
         span = self.spans.get((ref.process, ref.table))
         if span is None:
             return None
         begins, ends, ids = span
         at = int(np.searchsorted(begins, ref.row, "right")) - 1
-        if at < 0 or ref.row >= int(ends[at]):
-            return None
-        return self.places.get((ref.process, int(ids[at])))
+        return int(ids[at]) if at >= 0 and ref.row < int(ends[at]) else None
+
+    def place(self, ref: SliceRef) -> tuple[str, int] | None:
+        """Key of the lane and index of the drawn row in which a slice stands; None where there is no such slice."""
+        lane_row = self.lane_row(ref)
+        return self.places.get((ref.process, lane_row)) if lane_row is not None else None
 
     def ancestors(self, key: str) -> list[str]:
         """Keys of the groups that a lane stands in, innermost first."""
@@ -176,6 +185,11 @@ def build(profile: Profile) -> LaneTree:
         if members:
             members.sort(key=lambda i: _process_order(profile.processes[i], i))
             roots.append(_host(profile, len(roots), name, members))
+    return tree_of(tuple(roots), _spans(profile))
+
+
+def tree_of(roots: tuple[Lane, ...], spans: _Spans) -> LaneTree:
+    """The tree under these hosts, with what is looked up in it."""
     by_key: dict[str, Lane] = {}
     parents: dict[str, str] = {}
     places: dict[tuple[int, int], tuple[str, int]] = {}
@@ -184,7 +198,7 @@ def build(profile: Profile) -> LaneTree:
         parents.update({child.key: lane.key for child in lane.children})
         for index, row in enumerate(lane.rows):
             places.update({(row.process, lane_row): (lane.key, index) for lane_row in row.lane_rows})
-    return LaneTree(tuple(roots), by_key, parents, places, _spans(profile))
+    return LaneTree(roots, by_key, parents, places, spans)
 
 
 def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:

@@ -21,9 +21,9 @@ INDENT_PX = 12.0
 MIN_DETAIL = 6
 """Characters of a lane's detail below which none is shown."""
 ARROW_HEAD_PX = 7.0
-OVERVIEW = "whole profile"
 TEXT_NUDGE = 0.02
 """Of a device pixel: at 150 % a whole one less a rounding error would be drawn a pixel higher by one engine only."""
+OVERVIEW = "whole profile"
 
 
 class PaintFault(Exception):
@@ -73,17 +73,18 @@ class FramePainter(ABC):
         self._fill([*((rects, lanes) for rects in masses), (drawing.overview, overview)], painter)
         painter.save()
         painter.setClipRect(_logical(lanes, ratio))
-        self._labels(drawing.labels, painter)
+        self._all_labels(drawing, lanes, painter)
         if drawing.selection is not None:
             self._selection(drawing.selection, painter)
         self._arrows(drawing, painter)
         self._mark_lines(drawing, painter)
         painter.restore()
         self._headers(drawing, painter)
+        self._edge_of_pinned(drawing, painter)
         self._axis(drawing, painter)
-        self._overview(drawing, painter)
         if drawing.axis_bottom_px < drawing.top_px:
             self._strips(drawing, painter)
+        self._overview(drawing, painter)
         self._box(painter, QRectF(drawing.header_px - 1, 0, 1, height), _colour(self.theme.border))
 
     @abstractmethod
@@ -118,7 +119,9 @@ class FramePainter(ABC):
         for number, header in enumerate(drawing.headers):
             if header.is_group or number % 2:  # what has the background's colour needs no second pass over its pixels
                 colour = _colour(self.theme.group if header.is_group else self.theme.stripe)
-                self._box(painter, QRectF(drawing.header_px, header.y_px, right, header.height_px), colour)
+                top_px = _seen_top_px(header, drawing)
+                height_px = header.y_px + header.height_px - top_px
+                self._box(painter, QRectF(drawing.header_px, top_px, right, height_px), colour)
         grid = _colour(self.theme.grid)
         for tick in drawing.axis:
             x_px = drawing.header_px + round(tick.x_px)
@@ -138,6 +141,29 @@ class FramePainter(ABC):
             if len(self._texts) > MAX_STATIC_TEXTS:
                 self._texts.popitem(last=False)
         return found
+
+    def _all_labels(self, drawing: DrawList, lanes: QRect, painter: QPainter) -> None:
+        """The labels within the lanes, those of scrolled ones below the pinned ones."""
+        edge_px = drawing.scrolled_px
+        if not drawing.pinned_px:
+            self._labels(drawing.labels, painter)
+            return
+        scrolled = tuple(label for label in drawing.labels if label.y_px + label.height_px > edge_px)
+        self._labels(tuple(label for label in drawing.labels if label.y_px + label.height_px <= edge_px), painter)
+        below = device_rect(drawing.header_px, edge_px, drawing.width_px, drawing.height_px, self._ratio)
+        painter.setClipRect(_logical(below, self._ratio))
+        self._labels(scrolled, painter)
+        painter.setClipRect(_logical(lanes, self._ratio))
+
+    def _edge_of_pinned(self, drawing: DrawList, painter: QPainter) -> None:
+        """The line below the pinned lanes, with a shade that says that the others lie lower."""
+        if drawing.pinned_px:
+            edge_px, right = drawing.scrolled_px, drawing.width_px
+            self._box(painter, QRectF(0, edge_px, right, 4), _colour(self.theme.shade, 40))
+            self._box(painter, QRectF(0, edge_px - 1, right, 2), _colour(self.theme.border))
+        if drawing.drop_px is not None:
+            colour = _colour(self.theme.arrow)
+            self._box(painter, QRectF(0, drawing.drop_px - 1, drawing.header_px - 1, 2), colour)
 
     def _labels(self, labels: tuple[Label, ...], painter: QPainter) -> None:
         painter.setPen(_colour(self.theme.ink))
@@ -186,7 +212,14 @@ class FramePainter(ABC):
         painter.setClipRect(_logical(clip, self._ratio))
         self._box(painter, QRectF(0, drawing.top_px, drawing.header_px, drawing.height_px), _colour(self.theme.header))
         for header in drawing.headers:
+            if _is_scrolled(header, drawing):
+                continue
             self._header(header, drawing, painter)
+        clip = device_rect(0, drawing.scrolled_px, drawing.header_px, drawing.height_px, self._ratio)
+        painter.setClipRect(_logical(clip, self._ratio))
+        for header in drawing.headers:
+            if _is_scrolled(header, drawing):
+                self._header(header, drawing, painter)
         painter.restore()
 
     def _header(self, header: Header, drawing: DrawList, painter: QPainter) -> None:
@@ -200,6 +233,9 @@ class FramePainter(ABC):
         text_box_px = min(header.height_px, line_px + 8)
         centre = header.text_y_px + text_box_px / 2
         x_px = 6.0 + header.level * INDENT_PX
+        if header.is_note:
+            self._note(header, x_px + 13, right - 8, text_box_px, painter)
+            return
         if header.state >= 0:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
             painter.setPen(Qt.PenStyle.NoPen)
@@ -208,6 +244,7 @@ class FramePainter(ABC):
             painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         x_px += 13
         share_px = self._small_elider.width_px(header.share) + 14 if header.share else 8.0
+        share_px += drawing.pin_px - 2
         font, elider, metrics = (
             (self.bold, self._bold_elider, self._bold_metrics)
             if header.is_group
@@ -228,6 +265,26 @@ class FramePainter(ABC):
         if header.share:
             share_at_px = right + 6 - share_px
             painter.drawText(self._start_of_text(share_at_px, header.text_y_px, text_box_px, small), header.share)
+
+        if header.is_pinned or header.is_hovered or header.is_focused:
+            self._pin(right - 2 - drawing.pin_px / 2, centre, header.is_pinned, painter)
+
+    def _note(self, header: Header, x_px: float, right_px: float, text_box_px: float, painter: QPainter) -> None:
+        painter.setFont(self.small)
+        painter.setPen(_colour(self.theme.arrow))
+        text = self._small_elider.elided(header.label, right_px - x_px)
+        painter.drawText(self._start_of_text(x_px, header.text_y_px, text_box_px, self._small_metrics), text)
+
+    def _pin(self, centre_x_px: float, centre_y_px: float, is_in: bool, painter: QPainter) -> None:
+        """A pin, filled where the lane is pinned."""
+        colour = _colour(self.theme.text if is_in else self.theme.muted)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
+        painter.setPen(QPen(colour, 1.2))
+        painter.setBrush(colour if is_in else Qt.BrushStyle.NoBrush)
+        corners = ((-2, -5), (2, -5), (2, -1), (4, 1), (-4, 1), (-2, -1))
+        painter.drawPolygon(QPolygonF([QPointF(centre_x_px + x, centre_y_px + y) for x, y in corners]))
+        painter.drawLine(QPointF(centre_x_px, centre_y_px + 1), QPointF(centre_x_px, centre_y_px + 5))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
     def _axis(self, drawing: DrawList, painter: QPainter) -> None:
         top, bottom, right = drawing.overview_px, drawing.axis_bottom_px, drawing.width_px
@@ -264,63 +321,6 @@ class FramePainter(ABC):
         text_px = drawing.header_px - 8 - self._small_metrics.horizontalAdvance(OVERVIEW)
         painter.drawText(self._start_of_text(text_px, 0, bottom, self._small_metrics), OVERVIEW)
         self._box(painter, QRectF(0, bottom - 1, right, 1), _colour(self.theme.border))
-
-
-def on_device(rects: Rects, ratio: float) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-    """Left, top, right, bottom and colour code of each rectangle, by colour: the order to fill them in.
-
-    Edges lie on whole device pixels, [left, right), at least one apart.
-    """
-    order = np.argsort(rects.colour, kind="stable")
-    edges = np.empty((len(rects), 4), np.int32)
-    for column, (begin_px, length_px) in enumerate(((rects.x_px, rects.width_px), (rects.y_px, rects.height_px))):
-        begin, end = begin_px[order], (begin_px + length_px)[order]
-        edges[:, column] = np.rint(begin * ratio)
-        edges[:, column + 2] = np.maximum(np.rint(end * ratio), edges[:, column] + 1)
-    return edges, rects.colour[order]
-
-
-def device_rect(left_px: float, top_px: float, right_px: float, bottom_px: float, ratio: float) -> QRect:
-    """The rectangle between these edges on whole device pixels."""
-    left, top = math.floor(left_px * ratio + 0.5), math.floor(top_px * ratio + 0.5)
-    right, bottom = math.floor(right_px * ratio + 0.5), math.floor(bottom_px * ratio + 0.5)
-    return QRect(left, top, right - left, bottom - top)
-
-
-def arrow_path(arrow: Arrow) -> QPainterPath:
-    """A curve that leaves and arrives level, from one start edge to the other."""
-    path = QPainterPath(QPointF(arrow.from_x_px, arrow.from_y_px))
-    reach = min(max(abs(arrow.to_x_px - arrow.from_x_px) / 2, 24.0), 400.0)
-    path.cubicTo(
-        QPointF(arrow.from_x_px + reach, arrow.from_y_px),
-        QPointF(arrow.to_x_px - reach, arrow.to_y_px),
-        QPointF(arrow.to_x_px - ARROW_HEAD_PX / 2, arrow.to_y_px),
-    )
-    return path
-
-
-def arrow_head(arrow: Arrow) -> QPolygonF:
-    """The head, its point on the execution's start edge."""
-    x_px, y_px, size = arrow.to_x_px, arrow.to_y_px, ARROW_HEAD_PX
-    return QPolygonF(
-        [QPointF(x_px, y_px), QPointF(x_px - size, y_px - size * 0.55), QPointF(x_px - size, y_px + size * 0.55)]
-    )
-
-
-def _triangle(x_px: float, y_px: float, is_open: bool) -> QPolygonF:
-    if is_open:
-        return QPolygonF([QPointF(x_px - 4, y_px - 2), QPointF(x_px + 4, y_px - 2), QPointF(x_px, y_px + 3)])
-    return QPolygonF([QPointF(x_px - 2, y_px - 4), QPointF(x_px + 3, y_px), QPointF(x_px - 2, y_px + 4)])
-
-
-@lru_cache(256)
-def _colour(rgb: Rgb, alpha: int = 255) -> QColor:
-    return QColor(*rgb, alpha)
-
-
-def _rect(box: Box) -> QRectF:
-    return QRectF(*box)
-
 
     def _mark_lines(self, drawing: DrawList, painter: QPainter) -> None:
         """Marks through the lanes: a line, or two with a veil between them."""
@@ -376,6 +376,73 @@ def _rect(box: Box) -> QRectF:
             painter.setPen(_colour(self.theme.mark_ink))
             start = self._start_of_text(mark.flag_x_px + 4, y_px, height_px - 2, self._small_metrics)
             painter.drawText(start, mark.text)
+
+
+def on_device(rects: Rects, ratio: float) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+    """Left, top, right, bottom and colour code of each rectangle, by colour: the order to fill them in.
+
+    Edges lie on whole device pixels, [left, right), at least one apart.
+    """
+    order = np.argsort(rects.colour, kind="stable")
+    edges = np.empty((len(rects), 4), np.int32)
+    for column, (begin_px, length_px) in enumerate(((rects.x_px, rects.width_px), (rects.y_px, rects.height_px))):
+        begin, end = begin_px[order], (begin_px + length_px)[order]
+        edges[:, column] = np.rint(begin * ratio)
+        edges[:, column + 2] = np.maximum(np.rint(end * ratio), edges[:, column] + 1)
+    return edges, rects.colour[order]
+
+
+def device_rect(left_px: float, top_px: float, right_px: float, bottom_px: float, ratio: float) -> QRect:
+    """The rectangle between these edges on whole device pixels."""
+    left, top = math.floor(left_px * ratio + 0.5), math.floor(top_px * ratio + 0.5)
+    right, bottom = math.floor(right_px * ratio + 0.5), math.floor(bottom_px * ratio + 0.5)
+    return QRect(left, top, right - left, bottom - top)
+
+
+def _is_scrolled(header: Header, drawing: DrawList) -> bool:
+    """Whether a header is of those below the pinned ones."""
+    return header.y_px + header.height_px > drawing.scrolled_px
+
+
+def _seen_top_px(header: Header, drawing: DrawList) -> float:
+    """Where the lane begins, or what shows of it below the pinned ones."""
+    return max(header.y_px, drawing.scrolled_px) if _is_scrolled(header, drawing) else header.y_px
+
+
+def arrow_path(arrow: Arrow) -> QPainterPath:
+    """A curve that leaves and arrives level, from one start edge to the other."""
+    path = QPainterPath(QPointF(arrow.from_x_px, arrow.from_y_px))
+    reach = min(max(abs(arrow.to_x_px - arrow.from_x_px) / 2, 24.0), 400.0)
+    path.cubicTo(
+        QPointF(arrow.from_x_px + reach, arrow.from_y_px),
+        QPointF(arrow.to_x_px - reach, arrow.to_y_px),
+        QPointF(arrow.to_x_px - ARROW_HEAD_PX / 2, arrow.to_y_px),
+    )
+    return path
+
+
+def arrow_head(arrow: Arrow) -> QPolygonF:
+    """The head, its point on the execution's start edge."""
+    x_px, y_px, size = arrow.to_x_px, arrow.to_y_px, ARROW_HEAD_PX
+    return QPolygonF(
+        [QPointF(x_px, y_px), QPointF(x_px - size, y_px - size * 0.55), QPointF(x_px - size, y_px + size * 0.55)]
+    )
+
+
+def _triangle(x_px: float, y_px: float, is_open: bool) -> QPolygonF:
+    if is_open:
+        return QPolygonF([QPointF(x_px - 4, y_px - 2), QPointF(x_px + 4, y_px - 2), QPointF(x_px, y_px + 3)])
+    return QPolygonF([QPointF(x_px - 2, y_px - 4), QPointF(x_px + 3, y_px), QPointF(x_px - 2, y_px + 4)])
+
+
+@lru_cache(256)
+def _colour(rgb: Rgb, alpha: int = 255) -> QColor:
+    return QColor(*rgb, alpha)
+
+
+def _rect(box: Box) -> QRectF:
+    return QRectF(*box)
+
 
 def _logical(device: QRect, ratio: float) -> QRectF:
     return QRectF(device.x() / ratio, device.y() / ratio, device.width() / ratio, device.height() / ratio)

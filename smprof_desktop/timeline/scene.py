@@ -13,19 +13,22 @@ from numpy.typing import NDArray
 
 from smprof.profile.schema import SLICE_TABLES
 from smprof_desktop.slice_ref import SliceRef
+from smprof_desktop.timeline.arrangement import NOTE_KIND, Arrangement
+from smprof_desktop.timeline.axis import Axis, base_label, ticks
 from smprof_desktop.timeline.colours import COUNTER, CURVE, DENSITY
-from smprof_desktop.timeline.curves import curve_rects, mean_in_view, share_text, value_text
+from smprof_desktop.timeline.curves import curve_rects, mean_in_view, share_line, share_text, value_text
 from smprof_desktop.timeline.draw_list import Arrow, Box, DrawList, Header, Hit, Label, Rects
 from smprof_desktop.timeline.labels import MIN_LABEL_PX, Elider, TextWidth
 from smprof_desktop.timeline.ladder import UNKNOWN_NAME, Columns
 from smprof_desktop.timeline.lanes import GROUPS, SLICE_LANES, Lane, LaneTree, build
-from smprof_desktop.timeline.layout import Frame, Layout, Metrics, layout_of
+from smprof_desktop.timeline.layout import Frame, Layout, Metrics, Placed, layout_of
 from smprof_desktop.timeline.links import Link, Selected, apart, look_up
 from smprof_desktop.timeline.links import in_view as executions_in_view
 from smprof_desktop.timeline.maker import Curve, Maker, RowPicture, Window
 from smprof_desktop.timeline.memory import Later
 from smprof_desktop.timeline.pictures import FRAME_BUDGET_S, Key, Pictures, Want
-from smprof_desktop.timeline.viewport import Limits, Viewport, base_label, ticks
+from smprof_desktop.timeline.strips import Strips
+from smprof_desktop.timeline.viewport import Limits, Viewport
 
 if TYPE_CHECKING:
     from smprof.profile.reader import Profile
@@ -44,6 +47,8 @@ class _Parts:
 
     pictures: list[tuple[RowPicture, float, int]]
     curves: list[Rects]
+    scrolled_px: float
+    """Where the scrolled lanes begin in the widget, below the pinned ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,12 +81,14 @@ class Scene:
         self.tree = opened.tree
         self.metrics = metrics or Metrics()
         self.limits = opened.maker.limits
+        self.axis = Axis(self.profile.begin_ns)
         self.selected: Selected | None = None
         self._waits = waits
         self._maker = opened.maker if waits else opened.maker.held()
         self._elider = Elider(text_width)
+        self.strips = Strips(self.metrics, self._elider, self.axis)
         self._pictures = Pictures(self._maker)
-        self._layout: tuple[frozenset[str], Layout] | None = None
+        self._layout: tuple[frozenset[str], Arrangement, Layout] | None = None
 
     @property
     def wanted(self) -> list[Want]:
@@ -100,14 +107,35 @@ class Scene:
 
     @property
     def top_px(self) -> float:
-        """Where the lanes begin, below overview and axis."""
+        """Where the lanes begin, below overview, axis and strips."""
+        return self.axis_bottom_px + self.strips.marks_px + self.strips.steps_px
+
+    @property
+    def axis_bottom_px(self) -> float:
+        """Where the axis ends and the strips begin."""
         return self.metrics.overview_px + self.metrics.axis_px
 
-    def layout(self, expanded: frozenset[str]) -> Layout:
-        """Where each visible lane lies."""
-        if self._layout is None or self._layout[0] != expanded:
-            self._layout = expanded, layout_of(self.tree, expanded, self.metrics)
-        return self._layout[1]
+    def layout(self, frame: Frame) -> Layout:
+        """Where each visible lane lies, unscrolled. Worked out when something opens, closes or is arranged."""
+        known = self._layout
+        # Comparing thousands of keys would cost each frame what most frames do not need.
+        if known is not None and known[0] is frame.expanded and known[1] is frame.arrangement:
+            return known[2]
+        if known is None or known[0] != frame.expanded or known[1] != frame.arrangement:
+            layout = layout_of(self.tree, frame.expanded, frame.arrangement, self.metrics)
+        else:
+            layout = known[2]
+        self._layout = frame.expanded, frame.arrangement, layout
+        return layout
+
+    def placed(self, frame: Frame) -> Placed:
+        """Where the lanes lie in a frame, from `top_px` down."""
+        return self.layout(frame).placed(frame.scroll_px, frame.height_px - self.top_px)
+
+    def replace_tree(self, tree: LaneTree) -> None:
+        """Show the same slices in other lanes."""
+        self.tree = tree
+        self._layout = None
 
     def draw(self, frame: Frame, budget_s: float | None = None) -> DrawList:
         """The draw list of one frame.
@@ -116,40 +144,17 @@ class Scene:
         four times as wide or narrow, where they were drawn before; the list is not `is_final` then.
         """
         self._pictures.begin_frame(budget_s, None if self._waits else FRAME_BUDGET_S)
-        layout = self.layout(frame.expanded)
-        first, last = layout.in_sight(frame.scroll_px, frame.height_px - self.top_px)
-        parts = _Parts([], [])
-        headers = []
-        for index in range(first, last):
-            lane = layout.lanes[index]
-            y_px = self.top_px + float(layout.top_px[index]) - frame.scroll_px
-            height_px = float(layout.height_px[index])
-            share = self._draw_lane(lane, frame, y_px, height_px, parts)
-            state = (1 if lane.key in frame.expanded else 0) if lane.can_expand else -1
-            line_px = self.metrics.group_px
-            text_y_px = min(max(y_px, self.top_px), y_px + max(height_px - line_px, 0.0))
-            headers.append(
-                Header(
-                    lane.key,
-                    lane.label,
-                    lane.detail,
-                    share,
-                    y_px,
-                    height_px,
-                    text_y_px,
-                    lane.level,
-                    state,
-                    lane.kind in GROUPS,
-                    lane.key == frame.focus,
-                )
-            )
-        if first < last:
-            shown = layout.lanes[first:last]
+        placed = self.placed(frame)
+        in_sight = placed.in_sight()
+        parts = _Parts([], [], self.top_px + placed.stuck_px)
+        headers = [self._draw_header(index, placed, frame, parts) for index in in_sight]
+        if headers:
+            shown = [placed.layout.lanes[index] for index in in_sight]
             keys = {lane.key for lane in shown} | {_overview_key(frame)}
             self._pictures.forget_hidden({r for lane in shown for r in lane.rows}, keys)
         columns, slices, instants, labels = self._pixels(parts, frame)
         arrows, note = self._arrows(frame)
-        view = frame.view
+        view, strips = frame.view, self.strips.draw(frame)
         return DrawList(
             width_px=frame.header_px + view.width_px,
             height_px=frame.height_px,
@@ -163,14 +168,21 @@ class Scene:
             ticks=instants,
             labels=labels,
             headers=tuple(headers),
-            axis=ticks(view, self.profile.begin_ns),
-            axis_base=base_label(view, self.profile.begin_ns),
+            axis=ticks(view, frame.axis or self.axis),
+            axis_base=base_label(view, frame.axis or self.axis) or "time from start",
             outside=self._outside(frame),
             selection=self._selection_box(frame),
             arrows=arrows,
             arrow_note=note,
             overview=self._draw_overview(frame),
             overview_window=self.overview_window(frame),
+            marks_px=self.strips.marks_px,
+            marks=strips.marks,
+            steps_px=self.strips.steps_px,
+            steps=strips.steps,
+            pinned_px=placed.stuck_px,
+            pin_px=self.metrics.pin_px,
+            drop_px=frame.drop_px,
             is_final=not self._pictures.wanted and not self._pictures.is_late,
         )
 
@@ -179,18 +191,20 @@ class Scene:
         if y_px < self.metrics.overview_px:
             return Hit("overview") if x_px >= frame.header_px else None
         if y_px < self.top_px:
-            return Hit("axis")
-        layout = self.layout(frame.expanded)
-        at_px = y_px - self.top_px + frame.scroll_px
-        index = int(np.searchsorted(layout.top_px, at_px, "right")) - 1
-        if index < 0 or at_px >= layout.total_px or y_px >= frame.height_px:
+            below_px = y_px - self.axis_bottom_px
+            return Hit("axis") if below_px < 0 else self.strips.hit(frame, x_px, below_px)
+        placed = self.placed(frame)
+        layout = placed.layout
+        index = placed.at(y_px - self.top_px) if y_px < frame.height_px else None
+        if index is None:
             return None
         lane = layout.lanes[index]
+        if lane.kind == NOTE_KIND:
+            return Hit("note", lane.key)
         if x_px < frame.header_px:
-            return Hit("header", lane.key)
-        row = int((at_px - float(layout.top_px[index]) - self.metrics.gap_px / 2) // self.metrics.row_px)
-        shown = len(lane.rows) if lane.key in frame.expanded or len(lane.rows) == 1 else 1
-        if lane.kind not in SLICE_LANES or not 0 <= row < shown:
+            return Hit("pin" if x_px >= frame.header_px - self.metrics.pin_px else "header", lane.key)
+        row = int((y_px - self.top_px - placed.y_px(index) - self.metrics.gap_px / 2) // self.metrics.row_px)
+        if not 0 <= row < self._rows_shown(lane, layout):
             return Hit("lane", lane.key)
         return self._slice_at(lane, row, frame.view, x_px - frame.header_px) or Hit("lane", lane.key)
 
@@ -207,9 +221,10 @@ class Scene:
 
     def lanes_between(self, frame: Frame, top_px: float, bottom_px: float) -> tuple[str, ...]:
         """Keys of the lanes of which anything lies between two heights of the widget, from top to bottom."""
-        layout = self.layout(frame.expanded)
-        first, last = layout.in_sight(top_px - self.top_px + frame.scroll_px, max(bottom_px - top_px, 1.0))
-        return tuple(lane.key for lane in layout.lanes[first:last])
+        placed = self.placed(frame)
+        top_px -= self.top_px
+        found = (placed.layout.lanes[at] for at in placed.between(top_px, max(bottom_px - self.top_px, top_px + 1.0)))
+        return tuple(lane.key for lane in found if lane.kind != NOTE_KIND)
 
     def times_of(self, ref: SliceRef) -> tuple[int, int]:
         """[start, end) of a slice. Raises Later."""
@@ -249,58 +264,134 @@ class Scene:
         if place is None:
             return None
         x_px = frame.header_px + min(max(frame.view.x_px(start_ns), -_FAR_PX), _FAR_PX)
-        layout = self.layout(frame.expanded)
+        placed = self.placed(frame)
+        layout = placed.layout
         key, row = place
-        hidden = [group for group in self.tree.ancestors(key) if group not in frame.expanded]
-        if hidden:
-            index = layout.index[hidden[-1]]
-            middle_px = float(layout.top_px[index]) + float(layout.height_px[index]) / 2
+        shown = layout.nearest(self.tree, key)
+        if shown is None:
+            return None
+        index = layout.index[shown]
+        middle_px = placed.y_px(index)
+        if shown != key:
+            middle_px += float(layout.height_px[index]) / 2
         else:
-            middle_px = layout.row_top_px(key, row, frame.expanded, self.metrics) + self.metrics.row_px / 2
-        return x_px, self.top_px + middle_px - frame.scroll_px
+            middle_px += self.metrics.gap_px / 2 + self.metrics.row_px / 2
+            middle_px += (row if key in layout.expanded else 0) * self.metrics.row_px
+        # What is scrolled away below the pinned lanes must not seem to lie in one of them.
+        least_px = placed.stuck_px if placed.stuck and index >= placed.stuck else -_FAR_PX
+        return x_px, self.top_px + max(middle_px, least_px)
 
-    def lane_span_px(self, expanded: frozenset[str], key: str, row: int = 0) -> tuple[float, float]:
+    def lane_text(self, frame: Frame, key: str) -> str:
+        """What there is to say of a lane: its name, where it stands, and its share in view with what that is of."""
+        lane = self.tree.by_key[key]
+        around = " · ".join(self.tree.by_key[group].label for group in self.tree.ancestors(key))
+        lines = [lane.label, lane.detail, around]
+        curve = self._pictures.busy(lane, frame.view) if lane.busy and not lane.counters else None
+        if curve is not None:
+            lines.append(share_line(curve, frame.view, self.limits, lane.is_of_windows, len(lane.busy)))
+        return "\n".join(line for line in lines if line)
+
+    def stream_of(self, ref: SliceRef) -> str:
+        """The lane that a slice was recorded on where it is drawn in one that several were packed into, else empty."""
+        place, recorded = self.tree.place(ref), self.opened.tree.place(ref)
+        if place is None or recorded is None or not self.tree.by_key[place[0]].packed:
+            return ""
+        return self.opened.tree.by_key[recorded[0]].label
+
+    def lane_span_px(self, frame: Frame, key: str, row: int = 0) -> tuple[float, float]:
         """Top and bottom of a visible lane's row in the scrolled area."""
-        layout = self.layout(expanded)
+        layout = self.layout(frame)
         index = layout.index[key]
         top_px = float(layout.top_px[index])
-        if layout.lanes[index].kind in SLICE_LANES and key in expanded:
+        if layout.lanes[index].kind in SLICE_LANES and key in layout.expanded:
             top_px += self.metrics.gap_px / 2 + row * self.metrics.row_px
             return top_px, top_px + self.metrics.row_px
         return top_px, top_px + float(layout.height_px[index])
 
-    def _draw_lane(self, lane: Lane, frame: Frame, y_px: float, height_px: float, parts: _Parts) -> str:
+    def _draw_header(self, index: int, placed: Placed, frame: Frame, parts: _Parts) -> Header:
+        """Add what a lane shows; its header."""
+        layout = placed.layout
+        lane = layout.lanes[index]
+        y_px, height_px = self.top_px + placed.y_px(index), float(layout.height_px[index])
+        is_stuck = index < placed.stuck
+        share = self._draw_lane(lane, frame, y_px, height_px, parts, is_stuck)
+        # The line of text of a tall lane stays in sight while the lane is scrolled.
+        least_px = y_px if is_stuck else max(y_px, parts.scrolled_px)
+        is_pinned = lane.key in frame.arrangement.pinned
+        detail = lane.detail
+        if is_pinned:
+            around = [self.tree.by_key[key].label for key in self.tree.ancestors(lane.key)]
+            detail = " · ".join([*around, detail] if detail else around)
+        return Header(
+            lane.key,
+            lane.label,
+            detail,
+            share,
+            y_px,
+            height_px,
+            min(least_px, y_px + max(height_px - self.metrics.group_px, 0.0)),
+            layout.levels[index],
+            (1 if lane.key in layout.expanded else 0) if lane.can_expand else -1,
+            lane.kind in GROUPS,
+            lane.key == frame.focus,
+            is_pinned,
+            lane.key == frame.hovered and lane.kind != NOTE_KIND,
+            lane.kind == NOTE_KIND,
+        )
+
+    @staticmethod
+    def _rows_shown(lane: Lane, layout: Layout) -> int:
+        """How many rows of slices a lane shows; 0 where it shows something else."""
+        if lane.kind not in SLICE_LANES:
+            return 0
+        if lane.key in layout.expanded or len(lane.rows) == 1:
+            return len(lane.rows)
+        return 0 if lane.is_dense_when_collapsed else 1
+
+    def _draw_lane(self, lane: Lane, frame: Frame, y_px: float, height_px: float, parts: _Parts, is_stuck: bool) -> str:
         """Add what a lane shows; the text of its share or value in view."""
-        view = frame.view
+        view, layout = frame.view, self.layout(frame)
         if lane.counters:
-            return self._draw_counter(lane, frame, y_px, height_px, parts)
+            return self._draw_counter(lane, frame, y_px, height_px, parts, is_stuck)
         curve = self._pictures.busy(lane, view) if lane.busy else None
-        if lane.kind in SLICE_LANES:
-            rows = lane.rows if lane.key in frame.expanded else lane.rows[:1]
-            for index, row in enumerate(rows):
-                row_y = y_px + self.metrics.gap_px / 2 + index * self.metrics.row_px
-                if row_y < frame.height_px and row_y + self.metrics.row_px > self.top_px:
-                    parts.pictures.append((self._pictures.row(row, lane.kind, view), row_y, row.process))
-        elif curve is not None and (lane.kind == "utilization" or lane.key not in frame.expanded):
+        rows = lane.rows[: self._rows_shown(lane, layout)]
+        top_px = self.top_px if is_stuck else parts.scrolled_px
+        for index, row in enumerate(rows):
+            row_y = y_px + self.metrics.gap_px / 2 + index * self.metrics.row_px
+            if row_y < frame.height_px and row_y + self.metrics.row_px > top_px:
+                parts.pictures.append((self._pictures.row(row, lane.kind, view), row_y, row.process))
+        if curve is not None and not rows and (lane.kind == "utilization" or lane.key not in layout.expanded):
             colour = CURVE if lane.kind == "utilization" else DENSITY
             inset = 2.0 if lane.kind == "utilization" else 4.0
-            parts.curves.append(
-                curve_rects(curve, (0.0, 1.0), view, frame.header_px, y_px + inset, height_px - 2 * inset, colour)
-            )
+            self._add_curve(curve, (0.0, 1.0), frame, y_px + inset, height_px - 2 * inset, colour, parts, is_stuck)
         return share_text(curve, view, self.limits) if curve is not None else ""
 
-    def _draw_counter(self, lane: Lane, frame: Frame, y_px: float, height_px: float, parts: _Parts) -> str:
+    def _add_curve(
+        self,
+        curve: Curve,
+        bounds: tuple[float, float],
+        frame: Frame,
+        y_px: float,
+        height_px: float,
+        colour: int,
+        parts: _Parts,
+        is_stuck: bool,
+    ) -> None:
+        rects = curve_rects(curve, bounds, frame.view, frame.header_px, y_px, height_px, colour)
+        if not is_stuck and parts.scrolled_px > self.top_px and y_px < parts.scrolled_px:
+            rects = _below(rects, np.full(len(rects), True), parts.scrolled_px)
+        parts.curves.append(rects)
+
+    def _draw_counter(
+        self, lane: Lane, frame: Frame, y_px: float, height_px: float, parts: _Parts, is_stuck: bool
+    ) -> str:
         found = self._pictures.counter(lane, frame.view)
         if found is None:
             return ""
         curve, (low, high) = found
         if high == low:
             high = low + 1.0
-        parts.curves.append(
-            curve_rects(
-                curve, (low, high), frame.view, frame.header_px, y_px + 2, height_px - 4, COUNTER
-            )
-        )
+        self._add_curve(curve, (low, high), frame, y_px + 2, height_px - 4, COUNTER, parts, is_stuck)
         mean = mean_in_view(curve, frame.view)
         return value_text(mean, lane.unit) if mean is not None else ""
 
@@ -342,6 +433,10 @@ class Scene:
         labels = self._labels(
             parts, frame, np.concatenate([p.name_id for p in pictures])[at], every, owner, ~is_instant
         )
+        is_cut = (tops < parts.scrolled_px) & (tops + self.metrics.row_px > parts.scrolled_px)
+        if parts.scrolled_px > self.top_px and is_cut.any():
+            columns = _below(columns, np.repeat(is_cut, bins)[seen], parts.scrolled_px)
+            every = _below(every, is_cut[owner], parts.scrolled_px)
         return columns, _masked(every, ~is_instant), _masked(every, is_instant), labels
 
     def _labels(
@@ -376,23 +471,27 @@ class Scene:
     def _selection_box(self, frame: Frame) -> Box | None:
         ref = frame.selection
         place = self.tree.place(ref) if ref is not None else None
-        if ref is None or place is None or any(group not in frame.expanded for group in self.tree.ancestors(place[0])):
+        placed = self.placed(frame)
+        layout = placed.layout
+        if ref is None or place is None or place[0] not in layout.index:
             return None
         lane = self.tree.by_key[place[0]]
-        if place[1] > 0 and lane.key not in frame.expanded:
+        if place[1] >= self._rows_shown(lane, layout):
             return None
-        layout = self.layout(frame.expanded)
         try:
             start_ns, end_ns = self.times_of(ref)
         except Later:
             return None
         x0 = min(max(frame.view.x_px(start_ns), -_GAP_FROM_PX), _FAR_PX)
         x1 = min(max(frame.view.x_px(end_ns), -_GAP_FROM_PX), frame.view.width_px + _GAP_FROM_PX)
-        y_px = self.top_px + float(layout.top_px[layout.index[lane.key]]) - frame.scroll_px + self.metrics.gap_px / 2
-        y_px += place[1] * self.metrics.row_px
-        if x1 < 0 or x0 > frame.view.width_px or y_px > frame.height_px or y_px + self.metrics.row_px < self.top_px:
+        index = layout.index[lane.key]
+        y_px = self.top_px + placed.y_px(index) + self.metrics.gap_px / 2 + place[1] * self.metrics.row_px
+        bottom_px = y_px + self.metrics.row_px - 1
+        least_px = self.top_px + (placed.stuck_px if index >= placed.stuck else 0.0)
+        if x1 < 0 or x0 > frame.view.width_px or y_px > frame.height_px or bottom_px + 1 < least_px:
             return None
-        return Box(x0 + frame.header_px, y_px, max(x1 - x0, 2.0), self.metrics.row_px - 1)
+        y_px = max(y_px, least_px) if placed.stuck else y_px
+        return Box(x0 + frame.header_px, y_px, max(x1 - x0, 2.0), max(bottom_px - y_px, 0.0))
 
     def _arrows(self, frame: Frame) -> tuple[tuple[Arrow, ...], Label | None]:
         """From the launch of the selection's link to its execution, or from a selected launch to those in view."""
@@ -481,7 +580,7 @@ class Scene:
 
 def with_scroll(frame: Frame, scroll_px: float, scene: Scene) -> Frame:
     """The frame scrolled to `scroll_px`, as far as there are lanes."""
-    most = max(0.0, scene.layout(frame.expanded).total_px - (frame.height_px - scene.top_px))
+    most = max(0.0, scene.layout(frame).total_px - (frame.height_px - scene.top_px))
     return replace(frame, scroll_px=min(max(scroll_px, 0.0), most))
 
 
@@ -494,3 +593,10 @@ def _masked(rects: Rects, mask: NDArray[np.bool_]) -> Rects:
     if mask.all():
         return rects
     return Rects(rects.x_px[mask], rects.y_px[mask], rects.width_px[mask], rects.height_px[mask], rects.colour[mask])
+
+
+def _below(rects: Rects, wanted: NDArray[np.bool_], top_px: float) -> Rects:
+    """The rectangles, those that are `wanted` cut off at `top_px` and left out where they lie above it."""
+    cut_px = np.where(wanted, np.clip(top_px - rects.y_px, 0.0, rects.height_px), 0.0)
+    cut = Rects(rects.x_px, rects.y_px + cut_px, rects.width_px, rects.height_px - cut_px, rects.colour)
+    return _masked(cut, cut.height_px > 0)

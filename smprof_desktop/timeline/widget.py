@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QPointF, Qt, QTimer, Signal
 from PySide6.QtGui import (
+    QContextMenuEvent,
     QFont,
     QFontMetricsF,
     QKeyEvent,
@@ -33,6 +34,7 @@ from smprof_desktop.settings import SETTINGS, Settings
 from smprof_desktop.slice_ref import SliceRef
 from smprof_desktop.tasks import Tasks
 from smprof_desktop.timeline import pictures
+from smprof_desktop.timeline.arranging import Arranging
 from smprof_desktop.timeline.axis import Axis
 from smprof_desktop.timeline.colours import DARK, LIGHT, Theme
 from smprof_desktop.timeline.draw_list import DrawList, Hit
@@ -43,11 +45,13 @@ from smprof_desktop.timeline.key_events import KeyMap
 from smprof_desktop.timeline.keys import COMMANDS
 from smprof_desktop.timeline.layout import Frame, Metrics
 from smprof_desktop.timeline.maker import Curve, Maker, RowPicture
+from smprof_desktop.timeline.marking import Marking
 from smprof_desktop.timeline.paint_frame import FramePainter, PaintFault
 from smprof_desktop.timeline.paint_raster import RasterPainter
 from smprof_desktop.timeline.pictures import Key, Want
 from smprof_desktop.timeline.scene import Opened, Scene, with_scroll
 from smprof_desktop.timeline.selecting import Selecting
+from smprof_desktop.timeline.stepping import Stepping
 from smprof_desktop.timeline.viewport import Viewport, duration_text
 
 if TYPE_CHECKING:
@@ -75,10 +79,12 @@ class TimelineWidget(QAbstractScrollArea):
 
     Signals:
         faulted(str): something of the profile could not be read, as one sentence.
+        marks_asked(): the list of marks is to be shown.
         painting_failed(str): the painter cannot paint, and why, to go on a sentence with; another has to be given.
     """
 
     faulted = Signal(str)
+    marks_asked = Signal()
     painting_failed = Signal(str)
 
     def __init__(
@@ -92,6 +98,9 @@ class TimelineWidget(QAbstractScrollArea):
         self._note = NO_PROFILE
         self._is_opening = self._is_fetching = False
         self.selecting = Selecting(self)
+        self.marking = Marking(self)
+        self.stepping = Stepping(self)
+        self.arranging = Arranging(self)
         self._gestures = Gestures(self)
         self.expanded: frozenset[str] = frozenset()
         self.focus_key = ""
@@ -117,11 +126,26 @@ class TimelineWidget(QAbstractScrollArea):
             "page_up": lambda: self.scroll_by(-0.8 * self.viewport().height()),
             "page_down": lambda: self.scroll_by(0.8 * self.viewport().height()),
             "toggle_lane": lambda: self.toggle(self.focus_key),
+            "toggle_below": self.arranging.toggle_below,
+            "pin_lane": self.arranging.toggle_pin,
+            "hide_lane": self.arranging.hide,
+            "show_lanes": self.arranging.show_all,
+            "move_lane_up": partial(self.arranging.move, -1),
+            "move_lane_down": partial(self.arranging.move, 1),
+            "filter_lanes": self.arranging.open_filter,
+            "lane_menu": self._show_lane_menu,
             "link_back": lambda: self.selecting.walk_link(-1),
             "link_forward": lambda: self.selecting.walk_link(1),
             "previous_slice": lambda: self.selecting.walk_lane(-1),
             "next_slice": lambda: self.selecting.walk_lane(1),
-            "deselect": self.selecting.deselect,
+            "deselect": self.deselect,
+            "mark": self.marking.mark_moment,
+            "mark_range": self.marking.mark_range,
+            "edit_mark": self.marking.edit,
+            "remove_mark": self.marking.remove,
+            "list_marks": self.marks_asked.emit,
+            "previous_step": lambda: self.stepping.walk(-1),
+            "next_step": lambda: self.stepping.walk(1),
             "switch_time": self.switch_time,
             "back": self.session.back,
             "forward": self.session.forward,
@@ -140,6 +164,8 @@ class TimelineWidget(QAbstractScrollArea):
         session.profile_changed.connect(self._on_profile)
         session.range_changed.connect(self._on_range)
         session.selection_changed.connect(self.selecting.on_selection)
+        session.selection_changed.connect(self.marking.on_selection)
+        session.selection_changed.connect(self.stepping.follow)
         self.settings.changed.connect(self._on_setting)
         self._on_profile(session.profile)
 
@@ -150,7 +176,7 @@ class TimelineWidget(QAbstractScrollArea):
             return not self._is_opening and not self.selecting.is_looking
         drawing = self.draw_list()
         self._fetch()
-        return drawing is None or drawing.is_final
+        return (drawing is None or drawing.is_final) and not self.stepping.is_reading
 
     def run(self, command_id: str) -> None:
         """Do what a command of `keys.COMMANDS` says, unless no profile is open. Raises KeyError for an unknown id."""
@@ -168,6 +194,9 @@ class TimelineWidget(QAbstractScrollArea):
             scroll_px=float(self.verticalScrollBar().value()),
             selection=self.session.selection,
             focus=self.focus_key if self.hasFocus() else "",
+            arrangement=self.arranging.arrangement,
+            hovered=self.arranging.hovered,
+            drop_px=self.arranging.drop_px,
             axis=self.axis,
         )
 
@@ -185,8 +214,8 @@ class TimelineWidget(QAbstractScrollArea):
 
     def paint_on(self, canvas: QWidget, make_painter: Callable[[Theme, QFont], FramePainter]) -> None:
         """Paint on this widget, which becomes the viewport, by painters that are made for it."""
-        self.hover.move_onto(canvas)  # first: the old viewport goes
-        self._time_at.setParent(canvas)
+        for child in self.viewport().findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            child.setParent(canvas)  # hidden, but not gone with the old viewport
         self._make_painter, self._painter = make_painter, None
         self.frames_painted = 0
         canvas.setAcceptDrops(self.viewport().acceptDrops())
@@ -208,12 +237,26 @@ class TimelineWidget(QAbstractScrollArea):
             self.faulted.emit("This profile's clock counts from an unknown moment; times stay from its start.")
 
     def toggle(self, key: str) -> None:
-        """Expand or collapse a lane."""
+        """Expand or collapse a lane; do what a note among the lanes offers."""
         lane = self.opened_scene().tree.by_key.get(key)
-        if lane is not None and lane.can_expand:
-            self.expanded = self.expanded ^ {key}
-            self._update_scroll_bar()
-            self.viewport().update()
+        if not self.arranging.activate(key) and lane is not None and lane.can_expand:
+            self.set_expanded(self.expanded ^ {key})
+
+    def set_expanded(self, keys: frozenset[str]) -> None:
+        """Open exactly those lanes."""
+        if keys != self.expanded:
+            self.expanded = keys
+            self.lanes_changed()
+
+    def lanes_changed(self) -> None:
+        """Other lanes show, or in another order."""
+        self._update_scroll_bar()
+        self.viewport().update()
+
+    def scroll_to_lane(self, key: str, row: int = 0) -> None:
+        """Scroll a lane that shows into sight."""
+        if key in self.opened_scene().layout(self.frame()).index:
+            self._scroll_to(*self.opened_scene().lane_span_px(self.frame(), key, row))
 
     def opened_scene(self) -> Scene:
         """The scene. Raises RuntimeError where no profile is shown."""
@@ -242,6 +285,7 @@ class TimelineWidget(QAbstractScrollArea):
             max(width_px, MIN_HEADER_PX), max(MIN_HEADER_PX, self.viewport().width() * MAX_HEADER_SHARE)
         )
         self.view = self.view.resized(self._lanes_width())
+        self.arranging.place_bar()
         self.viewport().update()
 
     def bring_into_sight(self, ref: SliceRef) -> None:
@@ -251,11 +295,8 @@ class TimelineWidget(QAbstractScrollArea):
         if place is None:
             return
         key, row = place
-        opened = self.expanded | set(scene.tree.ancestors(key)) | ({key} if row > 0 else set())
-        if opened != self.expanded:
-            self.expanded = opened
-            self._update_scroll_bar()
-        self._scroll_to(*scene.lane_span_px(self.expanded, key, row))
+        self.arranging.uncover(key, row)
+        self.scroll_to_lane(key, row)
         self.focus_key = key
         self.viewport().update()
 
@@ -263,13 +304,20 @@ class TimelineWidget(QAbstractScrollArea):
         """Tell beside the pointer what lies under it."""
         scene, frame = self.opened_scene(), self.frame()
         hit = scene.hit(frame, position.x(), position.y())
+        self.arranging.hover(hit.key if hit is not None and hit.part in ("header", "pin") else "")
         self.hover.show_at(position.toPoint(), self._hover_text(hit))
+        self.marking.pointer = position
         is_over_lanes = position.x() >= self.header_px and position.y() >= scene.metrics.overview_px
         if is_over_lanes and self.axis is not None:
             self._time_at.setText(self.axis.text(self.view.time_ns(position.x() - self.header_px)))
             top_px, height_px = round(scene.metrics.overview_px), round(scene.metrics.axis_px) - 1
             self._time_at.setGeometry(0, top_px, max(round(self.header_px) - 1, 1), height_px)
         self._time_at.setVisible(is_over_lanes)
+
+    def deselect(self) -> None:
+        """Select no mark; where none is, no slice and no area."""
+        if not self.marking.deselect():
+            self.selecting.deselect()
 
     def come_to_rest(self) -> None:
         """A movement has ended: `back` returns to this view."""
@@ -319,6 +367,8 @@ class TimelineWidget(QAbstractScrollArea):
         self._settle.stop()
         self.hover.hide()
         self.selecting.forget()
+        self.stepping.forget()
+        self.marking.follow_notes()
         self._is_fetching = False
         self.tasks.cancel_kind(FETCHING)
         self.axis = self._make_axis(profile)
@@ -335,6 +385,7 @@ class TimelineWidget(QAbstractScrollArea):
     def _on_opened(self, opened: Opened) -> None:
         self._is_opening = False
         self._show_scene(opened)
+        self.stepping.follow(self.session.selection)
         if self.session.selection is not None:
             self.selecting.look_at(self.session.selection)
 
@@ -347,6 +398,7 @@ class TimelineWidget(QAbstractScrollArea):
         self.scene = self._make_scene(opened) if opened is not None else None
         self.expanded = opened.tree.default_expanded() if opened is not None else frozenset()
         self.focus_key = ""
+        self.arranging.on_scene(self.scene)
         self._on_range(self.session.begin_ns, self.session.end_ns)
         self._update_scroll_bar()
         self.verticalScrollBar().setValue(0)
@@ -356,7 +408,10 @@ class TimelineWidget(QAbstractScrollArea):
         painter = self.painter()
         line_px = round(QFontMetricsF(painter.font).height())
         width = QFontMetricsF(painter.small).horizontalAdvance
-        return Scene(opened, width, Metrics(float(line_px)), waits=False)
+        scene = Scene(opened, width, Metrics(float(line_px)), waits=False)
+        self.marking.show_in(scene)
+        self.stepping.show_in(scene)
+        return scene
 
     def _fetch(self) -> None:
         """Have a task make what the last frame could not show. One at a time: its answer tells what is wanted next."""
@@ -415,14 +470,18 @@ class TimelineWidget(QAbstractScrollArea):
             bar.setRange(0, 0)
             return
         seen = max(self.viewport().height() - self.scene.top_px, 0.0)
-        bar.setRange(0, max(0, round(self.scene.layout(self.expanded).total_px - seen)))
+        bar.setRange(0, max(0, round(self.scene.layout(self.frame()).total_px - seen)))
         bar.setPageStep(max(1, round(seen)))
         bar.setSingleStep(round(self.scene.metrics.row_px))
 
     def _scroll_to(self, top_px: float, bottom_px: float) -> None:
         """Scroll as little as brings [top_px, bottom_px) of the lanes into sight, with some rows around it."""
         bar = self.verticalScrollBar()
-        seen = self.viewport().height() - self.opened_scene().top_px
+        stuck_px = self.opened_scene().placed(self.frame()).stuck_px
+        if bottom_px <= stuck_px:
+            return  # it is pinned, and always in sight
+        top_px, bottom_px = top_px - stuck_px, bottom_px - stuck_px
+        seen = self.viewport().height() - self.opened_scene().top_px - stuck_px
         around = min(AROUND_ROWS * self.opened_scene().metrics.row_px, max(seen - (bottom_px - top_px), 0.0) / 2)
         if top_px - around < bar.value():
             bar.setValue(round(top_px - around))
@@ -430,13 +489,13 @@ class TimelineWidget(QAbstractScrollArea):
             bar.setValue(round(bottom_px + around - seen))
 
     def _focus_by(self, step: int) -> None:
-        layout = self.opened_scene().layout(self.expanded)
+        layout = self.opened_scene().layout(self.frame())
         if not layout.lanes:
             return
         at = layout.index.get(self.focus_key, -1 if step > 0 else len(layout.lanes))
         key = layout.lanes[min(max(at + step, 0), len(layout.lanes) - 1)].key
         self.focus_key = key
-        self._scroll_to(*self.opened_scene().lane_span_px(self.expanded, key))
+        self.scroll_to_lane(key)
         self.viewport().update()
 
     def _hover_text(self, hit: Hit | None) -> str:
@@ -444,11 +503,31 @@ class TimelineWidget(QAbstractScrollArea):
             return ""
         if hit.ref is not None:
             since = (self.axis or self.scene.axis).text(hit.begin_ns)
-            return f"{hit.name or '…'}\n{duration_text(hit.end_ns - hit.begin_ns)} from {since}"
+            text = f"{hit.name or '…'}\n{duration_text(hit.end_ns - hit.begin_ns)} from {since}"
+            stream = self.scene.stream_of(hit.ref)
+            return f"{text}\n{stream}" if stream else text
+        if hit.part in ("mark", "step"):
+            since = (self.axis or self.scene.axis).text(hit.begin_ns)
+            length = f"{duration_text(hit.end_ns - hit.begin_ns)} from " if hit.end_ns > hit.begin_ns else ""
+            return f"{hit.name}\n{length}{since}".strip()
         if hit.part == "header":
-            lane = self.scene.tree.by_key[hit.key]
-            return f"{lane.label}\n{lane.detail}" if lane.detail else lane.label
+            return self.scene.lane_text(self.frame(), hit.key)
+        if hit.part == "note" and hit.key.startswith("note:hidden"):
+            return "Click to show them again"
+        if hit.part == "pin":
+            return "Unpin" if hit.key in self.arranging.arrangement.pinned else "Pin to the top"
         return ""
+
+    def _show_lane_menu(self) -> None:
+        """The menu of the lane that the keyboard is on, beside its header."""
+        scene, frame = self.opened_scene(), self.frame()
+        placed = scene.placed(frame)
+        at = placed.layout.index.get(self.focus_key)
+        if at is not None:
+            self.scroll_to_lane(self.focus_key)
+            y_px = scene.top_px + scene.placed(self.frame()).y_px(at) + float(placed.layout.height_px[at])
+            point = QPointF(40.0, min(max(y_px, scene.top_px), float(self.viewport().height())))
+            self.arranging.menu(self.focus_key, self.viewport().mapToGlobal(point.toPoint()))
 
     # Overrides of Qt methods.
 
@@ -506,9 +585,22 @@ class TimelineWidget(QAbstractScrollArea):
         if self.scene is not None:
             self._gestures.double_click(event)
 
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """The menu of a header. The keyboard's own event follows the key, which is a command of the table."""
+        scene = self.scene
+        is_by_mouse = event.reason() == QContextMenuEvent.Reason.Mouse
+        hit = scene.hit(self.frame(), event.pos().x(), event.pos().y()) if scene is not None and is_by_mouse else None
+        if hit is not None and hit.part in ("header", "pin"):
+            self.hover.hide()
+            self.arranging.menu(hit.key, event.globalPos())
+        elif is_by_mouse:
+            super().contextMenuEvent(event)
+
     def leaveEvent(self, event: QEvent) -> None:
         self.hover.hide()
+        self.arranging.hover("")
         self._time_at.hide()
+        self.marking.pointer = None
         super().leaveEvent(event)
 
     def hideEvent(self, event: QEvent) -> None:
@@ -530,9 +622,11 @@ class TimelineWidget(QAbstractScrollArea):
         )
         if event.type() in kinds and hasattr(self, "_painter"):
             if self._painter is not None and self._painter.font != self.font() and self.scene is not None:
-                selected, self.scene = self.scene.selected, self._make_scene(self.scene.opened)
-                self.scene.selected = selected
+                before, self.scene = self.scene, self._make_scene(self.scene.opened)
+                self.scene.selected = before.selected
+                self.scene.replace_tree(before.tree)
                 self._update_scroll_bar()
+            self.arranging.place_bar()
             self.viewport().update()
 
     def focusInEvent(self, event: QEvent) -> None:
@@ -561,6 +655,8 @@ class TimelineWidget(QAbstractScrollArea):
             painter.fillRect(self.viewport().rect(), self.palette().color(QPalette.ColorRole.Base))
             painter.setPen(self.palette().color(QPalette.ColorRole.PlaceholderText))
             empty = "This profile holds no slices: Information lists what was read and lost."
+            if self.arranging.arrangement.filter.strip():
+                empty = "No lane has that name. Esc in the filter shows all lanes."
             text = self._note if drawing is None else empty
             flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
             painter.drawText(self.viewport().rect().adjusted(40, 0, -40, 0), flags, text)

@@ -60,10 +60,11 @@ class Flight:
         font = QFont("DejaVu Sans")
         self._raster = RasterPainter(LIGHT, font)
         metrics = Metrics(float(round(QFontMetricsF(font).height())))
-        self.scene = Scene(self.opened, QFontMetricsF(self._raster.small).horizontalAdvance, metrics, waits)
+        text_width = QFontMetricsF(self._raster.small).horizontalAdvance
+        self.scene = Scene(self.opened, text_width, metrics, waits)
         # What runs on a CPU has no rows: its 96 curves of one kind would only fill the height.
         self._expanded = frozenset(lane.key for lane in self.opened.tree.walk() if lane.kind not in ("cpu", "counter"))
-        self._tops_px = self._row_tops_px()
+        self._tops_px = self._row_tops_px(Scene(self.opened, text_width, metrics, waits=False))
         self._image = QImage(int(HEADER_PX + LANES_PX), 4000, QImage.Format.Format_RGB32)
 
     def frames(self) -> Iterator[Frame]:
@@ -93,14 +94,15 @@ class Flight:
         """Let go of the profile."""
         self.profile.close()
 
-    def _row_tops_px(self) -> list[float]:
-        """The top of every row of slices in the scrolled area, from top to bottom."""
-        layout = self.scene.layout(self._expanded)
+    def _row_tops_px(self, scene: Scene) -> list[float]:
+        """The top of every row of slices in the scrolled area, from top to bottom, by a scene that reads nothing."""
+        whole = Viewport(scene.limits.begin_ns, scene.limits.end_ns, LANES_PX)
         tops_px = []
-        for lane, top_px in zip(layout.lanes, layout.top_px.tolist(), strict=True):
+        for header in scene.draw(Frame(whole, self._expanded, 1e6, HEADER_PX)).headers:
+            lane = self.opened.tree.by_key[header.key]
             if lane.kind in SLICE_LANES:
-                tops_px += [self.scene.lane_span_px(self._expanded, lane.key, row)[0] for row in range(len(lane.rows))]
-                assert tops_px[-len(lane.rows)] >= top_px
+                top_px = header.y_px - scene.top_px + scene.metrics.gap_px / 2
+                tops_px += [top_px + row * scene.metrics.row_px for row in range(len(lane.rows))]
         return tops_px
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from smprof_desktop.slice_ref import SliceRef
 from smprof_desktop.timeline import lanes
+from smprof_desktop.timeline.arrangement import AS_RECORDED, shown
 from tests.make_profile import make_profile
 
 TWO_HOSTS = """
@@ -132,11 +133,13 @@ def test_every_slice_stands_in_one_drawn_row(tmp_path: Path) -> None:
 
 def test_a_collapsed_group_hides_what_lies_below(tmp_path: Path) -> None:
     tree = lanes.build(make_profile(tmp_path, TWO_HOSTS))
-    assert [lane.label for lane in tree.visible(frozenset())] == ["algo-1", "algo-2"]
-    shown = [lane.label for lane in tree.visible(frozenset({"host:algo-1"}))]
-    assert shown == ["algo-1", "CPU", "GPUs", "algo-2"]
-    everything = frozenset(lane.key for lane in tree.walk())
-    assert tree.visible(everything) == list(tree.walk())
+    found = shown(tree, frozenset(), AS_RECORDED)
+    assert [lane.label for lane in found.lanes] == ["algo-1", "algo-2"]
+    found = shown(tree, frozenset({"host:algo-1"}), AS_RECORDED)
+    assert [lane.label for lane in found.lanes] == ["algo-1", "CPU", "GPUs", "algo-2"]
+    everything = shown(tree, frozenset(lane.key for lane in tree.walk()), AS_RECORDED)
+    assert everything.lanes == tuple(tree.walk())
+    assert everything.levels == tuple(lane.level for lane in tree.walk())
     assert tree.ancestors("host:algo-2/process:2/thread:9") == ["host:algo-2/process:2", "host:algo-2"]
 
 

@@ -328,7 +328,7 @@ def test_only_what_is_in_sight_is_drawn(tmp_path: Path) -> None:
     assert len(drawing.headers) < 30
     assert len(drawing.slices) < 30
     most = with_scroll(frame, 1e9, scene)
-    assert most.scroll_px == scene.layout(frame.expanded).total_px - (frame.height_px - scene.top_px)
+    assert most.scroll_px == scene.layout(frame).total_px - (frame.height_px - scene.top_px)
 
 
 def test_counters_are_curves_with_gaps(tmp_path: Path) -> None:
