@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from smprof.profile import ladder as stored
 from smprof.profile.schema import NONE, SLICE_TABLES
 from smprof_desktop.slice_ref import SliceRef
-from smprof_desktop.timeline.memory import HeldProcess, Later
+from smprof_desktop.timeline.memory import Frames, HeldProcess
 
 if TYPE_CHECKING:
     from smprof.profile.reader import ProcessProfile
@@ -31,9 +31,6 @@ BINS_PER_SLICE = 4
 MIN_FEW = 64
 MAX_UNION_SLICES = 2_000_000
 """Up to so many slices a union that is not stored is worked out exactly; that takes a task about 0.2 s."""
-
-MAX_QUICK_SLICES = 20_000
-"""What one frame may compare where that was not done before: more is for a task."""
 
 UNKNOWN_NAME = -2
 """A name that has to be asked of the slice."""
@@ -106,7 +103,7 @@ class Ladder:
 
     def __init__(self, process: ProcessProfile) -> None:
         self._process: ProcessProfile | HeldProcess = process
-        self._is_quick = False
+        self._frames: Frames | None = None
         rows = process.table("lane_rows")
         self._table = rows["table"]
         # What a damaged or foreign file says is held to what the tables hold, once, so that no frame can fail on it.
@@ -127,10 +124,10 @@ class Ladder:
             for begin, end in pairwise(bounds):
                 self._levels.setdefault(int(lane_row[begin]), []).append((int(level[begin]), begin, end))
 
-    def held(self, process: HeldProcess) -> Ladder:
+    def held(self, process: HeldProcess, frames: Frames) -> Ladder:
         """The same for the thread that draws: raises Later for what has to be read or would take long."""
         twin = copy.copy(self)  # what was worked out once for all time is shared, what is kept for a window is not
-        twin._process, twin._is_quick = process, True
+        twin._process, twin._frames = process, frames
         twin._kept_window, twin._kept = (0, -1, 0), {}
         return twin
 
@@ -292,8 +289,8 @@ class Ladder:
         count = 0 if bound else sum(self.count(lane_row, low_ns, high_ns) for lane_row in lane_rows)
         if bound or count > MAX_UNION_SLICES:
             return Busy(bin_level, first_bin, capped, False)
-        if self._is_quick and count > MAX_QUICK_SLICES:
-            raise Later
+        if self._frames is not None:
+            self._frames.compare(count)
         found = self.slices(lane_rows, low_ns, high_ns)
         edges = (np.arange(spots[0], spots[-1] + 2) + first_bin) << np.int64(bin_level)
         starts, ends = stored.union_of(found.start_ns, found.end_ns)
@@ -383,6 +380,8 @@ class Ladder:
         begin, end = self.rows_in(lane_row, first_bin << bin_level, (last_bin + 1) << bin_level)
         if begin == end:
             return None
+        if self._frames is not None:
+            self._frames.compare(end - begin)
         table = self._process.table(SLICE_TABLES[table_index])
         start, duration = table.part("start_ns", begin, end), table.part("duration_ns", begin, end)
         bins, busy, at = columns_in(start, duration, first_bin, last_bin, bin_level)

@@ -19,9 +19,9 @@ from smprof.profile.schema import NONE, SLICE_TABLES
 from smprof_desktop.analysis import intervals
 from smprof_desktop.analysis.utilization import windows_of, windows_within
 from smprof_desktop.timeline.colours import SYNC, colour_of
-from smprof_desktop.timeline.ladder import MAX_QUICK_SLICES, MIN_FEW, UNKNOWN_NAME, Busy, Columns, Ladder, Slices
+from smprof_desktop.timeline.ladder import MIN_FEW, UNKNOWN_NAME, Busy, Columns, Ladder, Slices
 from smprof_desktop.timeline.lanes import BusySource, CounterRange, Lane, Row
-from smprof_desktop.timeline.memory import HeldProcess, Later
+from smprof_desktop.timeline.memory import Frames, HeldProcess, Later
 from smprof_desktop.timeline.viewport import Limits, Viewport
 
 if TYPE_CHECKING:
@@ -32,11 +32,14 @@ I64 = NDArray[np.int64]
 OWN_BINS = 3
 """A slice of at least so many bins is drawn by itself, with its own edges and label; shorter ones show as columns."""
 KEPT_LEVELS = 2
+STOPGAP_MARGIN = 1.0
+"""A stopgap reaches further on either side of the view: it shall last while the view moves on."""
 MAX_EDGE_BINS = 64
 MAX_EDGE_SLICES = 20_000
 """Bins that a window begins or ends in, and slices in each, up to which its busy time is worked out exactly."""
 MAX_QUICK_SAMPLES = 50_000
-"""Samples of a counter that one frame may look at."""
+MAX_QUICK_COUNTERS = 8
+"""Samples of a counter, and counters that a lane is the mean of, which one frame may look at: 0.1 ms for each."""
 _UNKNOWN = 255
 _NOTHING = np.zeros(0, np.int64)
 _FIRST_NS, _LAST_NS = -(1 << 62), 1 << 62
@@ -54,18 +57,19 @@ class Window:
     def holds(self, view: Viewport) -> bool:
         return self.level in (-1, view.bin_level) and self.begin_ns <= view.begin_ns and view.end_ns + 1 <= self.end_ns
 
-    def covers(self, view: Viewport) -> bool:
-        """Whether it shows all of the view, if on a grid that is up to four times too coarse or too fine."""
-        near = abs(self.level - view.bin_level) <= KEPT_LEVELS
+    def covers(self, view: Viewport, least_level: int = 0) -> bool:
+        """Whether it shows all of the view, if on a grid that is up to four times too coarse or too fine, or than the
+        finest there is."""
+        near = abs(self.level - max(view.bin_level, least_level)) <= KEPT_LEVELS
         return near and self.begin_ns <= view.begin_ns and view.end_ns + 1 <= self.end_ns
 
     @staticmethod
-    def around(view: Viewport, limits: Limits, least_level: int = 0) -> Window:
-        """The view and a quarter of it on either side, in whole bins of its own grid, or of one that is coarser."""
+    def around(view: Viewport, limits: Limits, least_level: int = 0, margin: float = 0.25) -> Window:
+        """The view and a share of it on either side, in whole bins of its own grid, or of one that is coarser."""
         level = max(view.bin_level, least_level)
-        margin = (view.end_ns - view.begin_ns) // 4 + 1
-        begin = max(view.begin_ns - margin, min(limits.first_ns, view.begin_ns))
-        end = min(view.end_ns + margin, max(limits.last_ns, view.end_ns)) + 1
+        margin_ns = int((view.end_ns - view.begin_ns) * margin) + 1
+        begin = max(view.begin_ns - margin_ns, min(limits.first_ns, view.begin_ns))
+        end = min(view.end_ns + margin_ns, max(limits.last_ns, view.end_ns)) + 1
         return Window((begin >> level) << level, (((end - 1) >> level) + 1) << level, level)
 
 
@@ -203,6 +207,7 @@ class Maker:
 
     def __init__(self, profile: Profile, limits: Limits) -> None:
         self.limits = limits
+        self.frames = Frames()
         self._is_quick = False
         self._processes: list[ProcessProfile] | list[HeldProcess] = list(profile.processes)
         self.ladders = [Ladder(process) for process in profile.processes]
@@ -222,7 +227,7 @@ class Maker:
         twin._is_quick = True
         held = [HeldProcess(process, _HELD_TABLES) for process in self._profile.processes]
         twin._processes = held
-        twin.ladders = [ladder.held(process) for ladder, process in zip(self.ladders, held, strict=True)]
+        twin.ladders = [ladder.held(process, self.frames) for ladder, process in zip(self.ladders, held, strict=True)]
         twin.names = [names.held(process) for names, process in zip(self.names, held, strict=True)]
         twin._busy, twin._recorded_ns, twin._busy_window = {}, {}, Window(0, 0, 0)
         return twin
@@ -247,7 +252,7 @@ class Maker:
     def coarse_row(self, row: Row, kind: str, view: Viewport) -> RowPicture:
         """What the ladder alone tells of a row around the view: on a coarser grid, and never Later."""
         ladder = self.ladders[row.process]
-        window = Window.around(view, self.limits, ladder.stored_level(row.lane_rows) or 0)
+        window = Window.around(view, self.limits, ladder.stored_level(row.lane_rows) or 0, STOPGAP_MARGIN)
         answer = ladder.stored_columns(row.lane_rows, window.begin_ns, window.end_ns, window.level)
         return _picture(answer, window, kind, self.names[row.process])
 
@@ -255,12 +260,18 @@ class Maker:
         """The lane's busy share around the view: the mean over its sources."""
         return self.busy_in(lane.busy, Window.around(view, self.limits), lane.is_of_windows)
 
+    def stored_level(self, of: Sequence[Row] | Sequence[BusySource]) -> int:
+        """The finest level that the ladder holds of all of them; 0 where it holds nothing."""
+        levels = [self._stored_level(source) for source in of]
+        return max((level for level in levels if level is not None), default=0)
+
     def coarse_busy(self, lane: Lane, view: Viewport) -> Curve | None:
         """What the ladder alone tells of the lane's busy share; None where it tells nothing."""
         levels = [self._stored_level(source) for source in lane.busy]
         if not levels or None in levels:
             return None
-        window = Window.around(view, self.limits, max(level for level in levels if level is not None))
+        least = max(level for level in levels if level is not None)
+        window = Window.around(view, self.limits, least, STOPGAP_MARGIN)
         try:
             return self.busy_in(lane.busy, window, lane.is_of_windows, bound=True)
         except Later:  # some of the lane's rows are too short to have a ladder
@@ -295,6 +306,8 @@ class Maker:
         first, last = window.begin_ns >> window.level, (window.end_ns - 1) >> window.level
         edges = np.arange(first, last + 2, dtype=np.int64) << np.int64(window.level)
         total, known = np.zeros(last - first + 1), np.zeros(last - first + 1, np.int64)
+        if self._is_quick and len(lane.counters) > MAX_QUICK_COUNTERS:
+            raise Later
         for samples in lane.counters:
             times, values = self._samples(samples)
             if self._is_quick and len(times) > MAX_QUICK_SAMPLES:
@@ -323,11 +336,14 @@ class Maker:
             found = self._counter_ranges[lane.key] = (low, high)
         return found
 
-    def _stored_level(self, source: BusySource) -> int | None:
-        """The finest level that the ladder holds of a source."""
+    def _stored_level(self, source: Row | BusySource) -> int | None:
+        """The finest level that the ladder holds of a row or a source."""
         ladder = self.ladders[source.process]
-        whole = ladder.stored_level((source.union,)) if source.union != NONE else None
-        return ladder.stored_level(source.lane_rows) if whole is None else whole
+        if isinstance(source, BusySource) and source.union != NONE:
+            whole = ladder.stored_level((source.union,))
+            if whole is not None:
+                return whole
+        return ladder.stored_level(source.lane_rows)
 
     def _busy_of(self, source: BusySource, window: Window, bound: bool) -> Busy:
         """One source's busy time; kept, because a device counts for its own lanes, its process and its host."""
@@ -367,7 +383,6 @@ class Maker:
         inside = np.minimum(busy.busy_ns, recorded_ns)
         cut = np.flatnonzero((recorded_ns > 0) & (recorded_ns < 1 << busy.level) & (busy.busy_ns > 0))
         is_exact = not bound and len(cut) <= MAX_EDGE_BINS
-        compared = 0
         for at in cut[:MAX_EDGE_BINS].tolist() if is_exact else ():
             low_ns = (busy.first_bin + at) << busy.level
             high_ns = low_ns + (1 << busy.level)
@@ -375,9 +390,8 @@ class Maker:
             if count > MAX_EDGE_SLICES:
                 is_exact = False
                 continue
-            compared += count
-            if self._is_quick and compared > MAX_QUICK_SLICES:
-                raise Later
+            if self._is_quick:
+                self.frames.compare(count)
             found = ladder.slices(source.lane_rows, low_ns, high_ns)
             both = intervals.intersect(found.start_ns, found.end_ns, *intervals.clip(starts, ends, low_ns, high_ns))
             inside[at] = int((both[1] - both[0]).sum())

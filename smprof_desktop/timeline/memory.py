@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,46 @@ if TYPE_CHECKING:
 
 class Later(Exception):
     """What was asked for has to be read first, or takes longer than a frame may: a task has to fetch it."""
+
+
+FRAME_S = 0.012
+"""How long a frame is taken to be drawn and painted when nothing tells that it is done."""
+MAX_QUICK_SLICES = 50_000
+"""Slices that one frame may compare where that was not done before: about 3 ms. More is for a task."""
+
+
+class Frames:
+    """The frames of one thread that draws: what each may cost, and when other threads give way to it.
+
+    They would hold the interpreter for 5 ms each time that a call of Qt or numpy lets go of it.
+    """
+
+    def __init__(self) -> None:
+        self.number = 0
+        self._until_s = 0.0
+        self._compared = 0
+
+    def begin(self) -> None:
+        """A frame begins."""
+        self.number += 1
+        self._compared = 0
+        self._until_s = time.perf_counter() + FRAME_S
+
+    def compare(self, slices: int) -> None:
+        """So many slices are about to be compared for the frame. Raises Later where that is too many."""
+        if self._compared + slices > MAX_QUICK_SLICES:
+            raise Later
+        self._compared += slices
+
+    def end(self) -> None:
+        """It is painted."""
+        self._until_s = 0.0
+
+    def give_way(self) -> None:
+        """Wait until no frame is being drawn, but no longer than for one. For other threads."""
+        rest_s = self._until_s - time.perf_counter()
+        if rest_s > 0:
+            time.sleep(rest_s)
 
 
 class HeldTable:

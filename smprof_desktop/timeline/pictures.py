@@ -14,10 +14,14 @@ from smprof_desktop.timeline.maker import Curve, Maker, RowPicture, Window
 from smprof_desktop.timeline.memory import Later
 from smprof_desktop.timeline.viewport import Viewport
 
-FRAME_BUDGET_S = 0.012
+FRAME_BUDGET_S = 0.008
 """What the pictures of one frame may take at most where others can be waited for; the rest comes in the next ones."""
+STOPGAP_S = 0.003
+"""What stopgaps may take beyond that."""
 FETCH_S = 0.1
-"""After so long a task hands over what it has made: the picture grows before all of it is there."""
+FETCH_FRAMES = 2
+"""After so long, or so many frames, a task hands over what it has made: the picture grows before all of it is there,
+and what is made for a view that has gone is of no use."""
 _EVER = Window(-(1 << 62), 1 << 62, -1)
 
 _log = logging.getLogger(__name__)
@@ -46,9 +50,11 @@ class Pictures:
         self.wanted: list[Want] = []
         self.is_late = False
         """Whether some pictures since `begin_frame` were on a neighbouring grid, or missing, for want of time."""
-        self._soft_deadline = self._hard_deadline = math.inf
+        self._soft_deadline = self._hard_deadline = self._last_deadline = math.inf
         self._rows: dict[Row, RowPicture] = {}
         self._curves: dict[str, Curve] = {}
+        self._stopgaps: dict[Key, RowPicture | Curve] = {}
+        """What the ladder alone tells, until what is right has been made."""
 
     def begin_frame(self, budget_s: float | None, hard_budget_s: float | None) -> None:
         """From here on pictures on a neighbouring grid will do once `budget_s` is spent (None: never).
@@ -56,10 +62,12 @@ class Pictures:
         After `hard_budget_s` none is made, whether there is one to show or not.
         """
         now_s = time.perf_counter()
+        self.maker.frames.begin()
         self.wanted = []
         self.is_late = False
         self._hard_deadline = now_s + hard_budget_s if hard_budget_s is not None else math.inf
         self._soft_deadline = now_s + budget_s if budget_s is not None else self._hard_deadline
+        self._last_deadline = self._hard_deadline + STOPGAP_S
 
     def row(self, row: Row, kind: str, view: Viewport) -> RowPicture:
         """What a row of a lane of that kind shows; right at least for the view."""
@@ -69,16 +77,25 @@ class Pictures:
         if time.perf_counter() < self._hard_deadline:
             try:
                 made = self._rows[row] = self.maker.row(row, kind, view)
+                self._stopgaps.pop(row, None)
                 return made
             except Later:
                 self.wanted.append(Want(row, lambda maker: maker.row(row, kind, view)))
         else:
             self.is_late = True
-        return found if found is not None and found.window.covers(view) else self.maker.coarse_row(row, kind, view)
+        if found is not None and found.window.covers(view):
+            return found
+        gap = self._stopgap(row, view, self.maker.stored_level((row,)), lambda: self.maker.coarse_row(row, kind, view))
+        return gap if isinstance(gap, RowPicture) else found or RowPicture.empty(_EVER)
 
     def busy(self, lane: Lane, view: Viewport) -> Curve | None:
         """The lane's busy share; None where there is none to show yet."""
-        return self._curve(lane.key, view, lambda maker: maker.busy(lane, view)) or self.maker.coarse_busy(lane, view)
+        found = self._curve(lane.key, view, lambda maker: maker.busy(lane, view))
+        if found is not None:
+            return found
+        level = self.maker.stored_level(lane.busy)
+        gap = self._stopgap(lane.key, view, level, lambda: self.maker.coarse_busy(lane, view))
+        return gap if isinstance(gap, Curve) else self._curves.get(lane.key)
 
     def counter(self, lane: Lane, view: Viewport) -> tuple[Curve, tuple[float, float]] | None:
         """The lane's counter and its range; None where there is none to show yet."""
@@ -111,6 +128,19 @@ class Pictures:
         """Let go of the pictures of everything but these rows and lanes."""
         self._rows = {row: picture for row, picture in self._rows.items() if row in rows}
         self._curves = {key: curve for key, curve in self._curves.items() if key in keys}
+        self._stopgaps = {key: gap for key, gap in self._stopgaps.items() if key in rows or key in keys}
+
+    def _stopgap(
+        self, key: Key, view: Viewport, level: int, make: Callable[[], RowPicture | Curve | None]
+    ) -> RowPicture | Curve | None:
+        """What the ladder, which is stored from `level` on, tells alone; None where there is nothing or no time."""
+        found = self._stopgaps.get(key)
+        if found is not None and found.window.covers(view, level):
+            return found
+        made = make() if time.perf_counter() < self._last_deadline else None
+        if made is not None:
+            self._stopgaps[key] = made
+        return made
 
     def _curve(self, key: str, view: Viewport, make: Callable[[Maker], Curve]) -> Curve | None:
         """The curve of that key, on a neighbouring grid for want of time or data; None where there is none to show."""
@@ -120,6 +150,7 @@ class Pictures:
         if time.perf_counter() < self._hard_deadline:
             try:
                 made = self._curves[key] = make(self.maker)
+                self._stopgaps.pop(key, None)
                 return made
             except Later:
                 self.wanted.append(Want(key, make))
@@ -141,11 +172,13 @@ def fetch(
     maker: Maker, wants: list[Want], cancelled: Callable[[], bool]
 ) -> list[tuple[Key, RowPicture | Curve | None]]:
     """Make what is wanted, as much as FETCH_S allows and one at least. What cannot be read is None. For a task."""
-    deadline_s = time.perf_counter() + FETCH_S
+    deadline_s, frame = time.perf_counter() + FETCH_S, maker.frames.number
     made: list[tuple[Key, RowPicture | Curve | None]] = []
     for want in wants:
-        if cancelled() or (made and time.perf_counter() > deadline_s):
+        is_time = time.perf_counter() > deadline_s or maker.frames.number > frame + FETCH_FRAMES
+        if cancelled() or (made and is_time):
             break
+        maker.frames.give_way()
         try:
             made.append((want.key, want.make(maker)))
         except ProfileError as error:

@@ -100,6 +100,10 @@ class Scene:
         """Whether the last frame lacked time, so that another one shows more."""
         return self._pictures.is_late
 
+    def painted(self) -> None:
+        """The frame drawn last is painted: what has given way to it may go on."""
+        self._maker.frames.end()
+
     def install(self, made: list[tuple[Key, RowPicture | Curve | None]]) -> None:
         """Take over what a task has made of what was wanted."""
         for key, picture in made:

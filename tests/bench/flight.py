@@ -88,6 +88,7 @@ class Flight:
         painter = QPainter(self._image)
         self._raster.paint(drawing, painter)
         painter.end()
+        self.scene.painted()
         return drawing.is_final
 
     def close(self) -> None:
