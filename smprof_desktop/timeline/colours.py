@@ -67,6 +67,8 @@ class Theme:
     ink: Rgb
     selection: Rgb
     arrow: Rgb
+    warning: Rgb
+    """Of what is recorded wrongly or missing: a link that runs backwards, one without an end."""
     shade: Rgb
     """Over what lies outside the profile or the visible range."""
     mark: Rgb
@@ -105,6 +107,7 @@ LIGHT = Theme(
     ink=(22, 26, 32),
     selection=(16, 20, 26),
     arrow=(0, 112, 140),
+    warning=(186, 62, 0),
     shade=(120, 130, 145),
     mark=(176, 74, 0),
     mark_ink=(255, 255, 255),
@@ -125,6 +128,7 @@ DARK = Theme(
     ink=(248, 249, 251),
     selection=(255, 255, 255),
     arrow=(64, 224, 240),
+    warning=(255, 158, 74),
     shade=(8, 9, 11),
     mark=(245, 166, 66),
     mark_ink=(24, 20, 12),

@@ -88,12 +88,26 @@ class Header(NamedTuple):
 
 
 class Arrow(NamedTuple):
-    """An arrow from a launch's start edge to an execution's start edge."""
+    """An arrow from a launch's start edge to an execution's start edge; `is_backward` where that starts first.
+
+    An end out of view is drawn at the edge of the lanes."""
 
     from_x_px: float
     from_y_px: float
     to_x_px: float
     to_y_px: float
+    is_backward: bool = False
+
+
+class LinkNote(NamedTuple):
+    """Beside the end of an arrow at the edge: how far away the slice is that a click on it selects."""
+
+    x_px: float
+    y_px: float
+    width_px: float
+    height_px: float
+    text: str
+    ref: SliceRef
 
 
 class MarkFlag(NamedTuple):
@@ -168,6 +182,12 @@ class DrawList:
     selection: Box | None = None
     arrows: tuple[Arrow, ...] = ()
     arrow_note: Label | None = None
+    link_notes: tuple[LinkNote, ...] = ()
+    broken: Label | None = None
+    """What is missing of the selected slice's link, at the slice's start edge and in the middle of its row."""
+    links: tuple[Arrow, ...] = ()
+    """Of all links in view, below the selection's arrows."""
+    links_note: str = ""
     overview: Rects = field(default_factory=Rects.empty)
     overview_window: Box | None = None
     marks_px: float = 0.0

@@ -214,6 +214,8 @@ class Gestures:
             else:
                 timeline.toggle(hit.key)
             timeline.viewport().update()
+        elif hit.part == "link":
+            timeline.session.select(hit.ref)
         elif hit.part == "lane":
             timeline.focus_key = hit.key
             timeline.session.select(hit.ref)

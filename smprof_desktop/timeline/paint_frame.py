@@ -21,6 +21,8 @@ INDENT_PX = 12.0
 MIN_DETAIL = 6
 """Characters of a lane's detail below which none is shown."""
 ARROW_HEAD_PX = 7.0
+DASH_PX = 5.0
+LINKS_ALPHA = 110
 TEXT_NUDGE = 0.02
 """Of a device pixel: at 150 % a whole one less a rounding error would be drawn a pixel higher by one engine only."""
 OVERVIEW = "whole profile"
@@ -177,34 +179,70 @@ class FramePainter(ABC):
         self._outline(painter, _rect(box).adjusted(-1, -1, 1, 1), 2, _colour(self.theme.selection))
 
     def _arrows(self, drawing: DrawList, painter: QPainter) -> None:
-        if not drawing.arrows:
-            return
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
-        width_px = 1.8 if len(drawing.arrows) == 1 else 1.0
-        halo = QPen(_colour(self.theme.background, 190), width_px + 2.0)
-        colour = QPen(_colour(self.theme.arrow), width_px)
-        paths = [arrow_path(arrow) for arrow in drawing.arrows]
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        for pen in (halo, colour):
-            painter.setPen(pen)
-            for path in paths:
-                painter.drawPath(path)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(_colour(self.theme.arrow))
-        for arrow in drawing.arrows:
-            painter.drawPolygon(arrow_head(arrow))
-        first = drawing.arrows[0]
-        painter.drawEllipse(QPointF(first.from_x_px, first.from_y_px), 3, 3)
+        if drawing.links:
+            self._curves(drawing.links, 1.0, painter, alpha=LINKS_ALPHA)
+        if drawing.arrows:
+            first, width_px = drawing.arrows[0], 1.8 if len(drawing.arrows) == 1 else 1.2
+            self._curves(drawing.arrows, width_px + 2.4, painter, alpha=210, is_halo=True)
+            self._curves(drawing.arrows, width_px, painter)
+            painter.setBrush(_colour(self.theme.warning if first.is_backward else self.theme.arrow))
+            painter.drawEllipse(QPointF(first.from_x_px, first.from_y_px), 3, 3)
+        if drawing.broken is not None:
+            self._broken(drawing.broken, painter)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        note = drawing.arrow_note
-        if note is not None:
-            width_px, height_px = self._small_metrics.horizontalAdvance(note.text) + 8, note.height_px + 2
-            box = QRectF(note.x_px, note.y_px, width_px, height_px)
-            self._box(painter, box, _colour(self.theme.background, 225))
-            painter.setFont(self.small)
-            painter.setPen(_colour(self.theme.arrow))
-            start = self._start_of_text(note.x_px + 4, note.y_px, height_px, self._small_metrics)
-            painter.drawText(start, note.text)
+        if drawing.arrow_note is not None:
+            self._caption(drawing.arrow_note, self.theme.arrow, painter)
+        for note in drawing.link_notes:
+            label = Label(note.x_px, note.y_px, note.height_px - 2, note.text)
+            self._caption(label, self.theme.arrow, painter, note.width_px)
+        if drawing.links_note:
+            width_px, height_px = self._small_metrics.horizontalAdvance(drawing.links_note) + 8, drawing.line_px
+            x_px, y_px = drawing.width_px - width_px - 6, drawing.height_px - height_px - 6
+            self._caption(Label(x_px, y_px, height_px, drawing.links_note), self.theme.arrow, painter)
+
+    def _curves(
+        self, arrows: tuple[Arrow, ...], width_px: float, painter: QPainter, alpha: int = 255, is_halo: bool = False
+    ) -> None:
+        """Arrows in one width: those that run backwards dashed, in the colour of warnings."""
+        for is_backward in (False, True):
+            mine = [arrow for arrow in arrows if arrow.is_backward == is_backward]
+            theme = self.theme.warning if is_backward else self.theme.arrow
+            colour = _colour(self.theme.background if is_halo else theme, alpha)
+            pen = QPen(colour, width_px)
+            if is_backward and not is_halo:
+                pen.setDashPattern([DASH_PX / width_px, DASH_PX / width_px])
+            painter.setPen(pen)
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            for arrow in mine:
+                painter.drawPath(arrow_path(arrow))
+            if is_halo:
+                continue
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(colour)
+            for arrow in mine:
+                painter.drawPolygon(arrow_head(arrow))
+
+    def _broken(self, mark: Label, painter: QPainter) -> None:
+        """Two ends of a line that do not meet, and what is missing."""
+        x_px, y_px = mark.x_px, mark.y_px
+        for colour, width_px in ((_colour(self.theme.background, 210), 4.2), (_colour(self.theme.warning), 1.8)):
+            painter.setPen(QPen(colour, width_px))
+            for from_px, to_px in ((-14.0, -9.0), (-5.0, 0.0)):
+                painter.drawLine(QPointF(x_px + from_px, y_px), QPointF(x_px + to_px, y_px))
+            for at_px in (-9.0, -5.0):
+                painter.drawLine(QPointF(x_px + at_px - 1.5, y_px + 4), QPointF(x_px + at_px + 1.5, y_px - 4))
+        top_px = y_px - mark.height_px * 1.5 - 4
+        self._caption(Label(x_px - 14, top_px, mark.height_px, mark.text), self.theme.warning, painter)
+
+    def _caption(self, note: Label, colour: Rgb, painter: QPainter, width_px: float | None = None) -> None:
+        """A text on a ground that lets it be read over anything."""
+        wide_px, height_px = width_px or self._small_metrics.horizontalAdvance(note.text) + 8, note.height_px + 2
+        self._box(painter, QRectF(note.x_px, note.y_px, wide_px, height_px), _colour(self.theme.background, 225))
+        painter.setFont(self.small)
+        painter.setPen(_colour(colour))
+        start = self._start_of_text(note.x_px + 4, note.y_px, height_px, self._small_metrics)
+        painter.drawText(start, note.text)
 
     def _headers(self, drawing: DrawList, painter: QPainter) -> None:
         painter.save()

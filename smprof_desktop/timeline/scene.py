@@ -6,6 +6,7 @@ Headers and lanes come from the same layout, so they stay level whatever the fon
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 
 from smprof.profile.schema import SLICE_TABLES
 from smprof_desktop.slice_ref import SliceRef
+from smprof_desktop.timeline import arrows
+from smprof_desktop.timeline.all_links import LinksInView, Request
 from smprof_desktop.timeline.arrangement import NOTE_KIND, Arrangement
 from smprof_desktop.timeline.axis import Axis, base_label, ticks
 from smprof_desktop.timeline.colours import COUNTER, CURVE, DENSITY
@@ -20,10 +23,9 @@ from smprof_desktop.timeline.curves import curve_rects, mean_in_view, share_line
 from smprof_desktop.timeline.draw_list import Arrow, Box, DrawList, Header, Hit, Label, Rects
 from smprof_desktop.timeline.labels import MIN_LABEL_PX, Elider, TextWidth
 from smprof_desktop.timeline.ladder import UNKNOWN_NAME, Columns
-from smprof_desktop.timeline.lanes import GROUPS, SLICE_LANES, Lane, LaneTree, build
+from smprof_desktop.timeline.lanes import GROUPS, SLICE_LANES, Lane, LaneTree, Row, build
 from smprof_desktop.timeline.layout import Frame, Layout, Metrics, Placed, layout_of
-from smprof_desktop.timeline.links import Link, Selected, apart, look_up
-from smprof_desktop.timeline.links import in_view as executions_in_view
+from smprof_desktop.timeline.links import Link, Selected, look_up
 from smprof_desktop.timeline.maker import Curve, Maker, RowPicture, Window
 from smprof_desktop.timeline.memory import Later
 from smprof_desktop.timeline.pictures import FRAME_BUDGET_S, Key, Pictures, Want
@@ -83,6 +85,8 @@ class Scene:
         self.limits = opened.maker.limits
         self.axis = Axis(self.profile.begin_ns)
         self.selected: Selected | None = None
+        self.all_links: LinksInView | None = None
+        """None: they are not asked for, or not there yet."""
         self._waits = waits
         self._maker = opened.maker if waits else opened.maker.held()
         self._elider = Elider(text_width)
@@ -157,7 +161,7 @@ class Scene:
             keys = {lane.key for lane in shown} | {_overview_key(frame)}
             self._pictures.forget_hidden({r for lane in shown for r in lane.rows}, keys)
         columns, slices, instants, labels = self._pixels(parts, frame)
-        arrows, note = self._arrows(frame)
+        linked, links = self._arrows(frame), self._all_links(frame)
         view, strips = frame.view, self.strips.draw(frame)
         return DrawList(
             width_px=frame.header_px + view.width_px,
@@ -176,8 +180,12 @@ class Scene:
             axis_base=base_label(view, frame.axis or self.axis) or "time from start",
             outside=self._outside(frame),
             selection=self._selection_box(frame),
-            arrows=arrows,
-            arrow_note=note,
+            arrows=linked.arrows,
+            arrow_note=linked.note,
+            link_notes=linked.notes,
+            broken=linked.broken,
+            links=links,
+            links_note=arrows.all_note(self.all_links) if self.all_links is not None else "",
             overview=self._draw_overview(frame),
             overview_window=self.overview_window(frame),
             marks_px=self.strips.marks_px,
@@ -197,6 +205,9 @@ class Scene:
         if y_px < self.top_px:
             below_px = y_px - self.axis_bottom_px
             return Hit("axis") if below_px < 0 else self.strips.hit(frame, x_px, below_px)
+        for note in self._arrows(frame).notes:
+            if 0 <= x_px - note.x_px < note.width_px and 0 <= y_px - note.y_px < note.height_px:
+                return Hit("link", ref=note.ref, name=note.text)
         placed = self.placed(frame)
         layout = placed.layout
         index = placed.at(y_px - self.top_px) if y_px < frame.height_px else None
@@ -241,13 +252,28 @@ class Scene:
         names = self._maker.names[ref.process]
         return names.text(int(names.ids(SLICE_TABLES.index(ref.table), np.array([ref.row]))[0]))
 
-    def link_of(self, ref: SliceRef) -> Link | None:
-        """The link that the selected slice takes part in. Raises Later."""
+    def looked_up(self, ref: SliceRef) -> Selected:
+        """What has to be known of the selected slice. Raises Later."""
         if self.selected is None or self.selected.ref != ref:
             if not self._waits:
                 raise Later
             self.selected = look_up(self.profile, ref)
-        return self.selected.link
+        return self.selected
+
+    def link_of(self, ref: SliceRef) -> Link | None:
+        """The link that the selected slice takes part in. Raises Later."""
+        return self.looked_up(ref).link
+
+    def links_request(self, frame: Frame) -> Request:
+        """What `all_links` of a frame are asked for: of the lanes in sight, and of those that their groups hide."""
+        placed = self.placed(frame)
+        layout = placed.layout
+        rows: set[Row] = set()
+        for index in placed.in_sight():
+            lane = layout.lanes[index]
+            shown = (lane,) if lane.key in layout.expanded and lane.children else tuple(lane.walk())
+            rows.update(row for found in shown if found.kind in ("stream", "thread") for row in found.rows)
+        return Request(frame.view.begin_ns, frame.view.end_ns, frozenset(rows))
 
     def neighbour(self, ref: SliceRef, step: int, waits: bool = False) -> SliceRef | None:
         """The next slice (`step` 1) or the one before (-1) in the drawn row of a slice; None at the ends.
@@ -267,10 +293,14 @@ class Scene:
         place = self.tree.place(ref)
         if place is None:
             return None
-        x_px = frame.header_px + min(max(frame.view.x_px(start_ns), -_FAR_PX), _FAR_PX)
-        placed = self.placed(frame)
+        y_px = self._middle_px(self.placed(frame), *place)
+        if y_px is None:
+            return None
+        return frame.header_px + min(max(frame.view.x_px(start_ns), -_FAR_PX), _FAR_PX), y_px
+
+    def _middle_px(self, placed: Placed, key: str, row: int) -> float | None:
+        """The middle of a lane's row in the widget, or of the group that hides it; None where a filter does."""
         layout = placed.layout
-        key, row = place
         shown = layout.nearest(self.tree, key)
         if shown is None:
             return None
@@ -283,7 +313,7 @@ class Scene:
             middle_px += (row if key in layout.expanded else 0) * self.metrics.row_px
         # What is scrolled away below the pinned lanes must not seem to lie in one of them.
         least_px = placed.stuck_px if placed.stuck and index >= placed.stuck else -_FAR_PX
-        return x_px, self.top_px + max(middle_px, least_px)
+        return self.top_px + max(middle_px, least_px)
 
     def lane_text(self, frame: Frame, key: str) -> str:
         """What there is to say of a lane: its name, where it stands, and its share in view with what that is of."""
@@ -497,33 +527,31 @@ class Scene:
         y_px = max(y_px, least_px) if placed.stuck else y_px
         return Box(x0 + frame.header_px, y_px, max(x1 - x0, 2.0), max(bottom_px - y_px, 0.0))
 
-    def _arrows(self, frame: Frame) -> tuple[tuple[Arrow, ...], Label | None]:
-        """From the launch of the selection's link to its execution, or from a selected launch to those in view."""
+    def _arrows(self, frame: Frame) -> arrows.Arrows:
+        """Those of the selection's link, once it is looked up."""
+        if frame.selection is None:
+            return arrows.Arrows()
         try:
-            link = self.link_of(frame.selection) if frame.selection is not None else None
+            selected = self.looked_up(frame.selection)
         except Later:
-            return (), None
-        if frame.selection is None or link is None:
-            return (), None
-        start = self.anchor(frame, link.launch, link.launch_ns)
-        if start is None:
-            return (), None
-        if frame.selection.table == "device":
-            targets = [(frame.selection.row, self.times_of(frame.selection)[0])]
-        else:
-            targets = executions_in_view(link, frame.view)
-        found = (self.anchor(frame, SliceRef(link.launch.process, "device", row), at_ns) for row, at_ns in targets)
-        ends = apart([end for end in found if end is not None])
-        executions = link.executions
-        note = None
-        if len(executions) > 1:
-            text = (
-                f"1 of {len(executions):,} executions"
-                if frame.selection.table == "device"
-                else f"{len(executions):,} executions"
+            return arrows.Arrows()
+        anchor = partial(self.anchor, frame)
+        return arrows.of_selection(
+            selected, frame, self._arrow_area(frame), anchor, self._elider.width_px, self.metrics.line_px
+        )
+
+    def _all_links(self, frame: Frame) -> tuple[Arrow, ...]:
+        if self.all_links is None:
+            return ()
+        placed = self.placed(frame)
+        return tuple(
+            arrows.of_all(
+                self.all_links, frame, self._arrow_area(frame), lambda key, row: self._middle_px(placed, key, row)
             )
-            note = Label(start[0] + 6, start[1] - self.metrics.line_px - 4, self.metrics.line_px, text)
-        return tuple(Arrow(*start, *end) for end in ends), note
+        )
+
+    def _arrow_area(self, frame: Frame) -> arrows.Area:
+        return arrows.Area(frame.header_px, self.top_px, frame.header_px + frame.view.width_px, frame.height_px)
 
     def _slice_at(self, lane: Lane, row: int, view: Viewport, x_px: float) -> Hit | None:
         """The longest slice under the pixel, or the nearest one within HIT_PX of it."""

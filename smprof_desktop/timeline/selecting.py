@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from smprof_desktop.progress import CancelCheck, Progress
 from smprof_desktop.slice_ref import SliceRef
 from smprof_desktop.timeline import links
@@ -156,17 +158,15 @@ class Selecting:
             return
         if selected is None or link is None:
             return
-        launch, executions = link.launch, link.executions
-        if selected.table != "device":
+        if selected == link.launch:
             if step > 0:
-                self._session.select(SliceRef(launch.process, "device", int(executions[0])))
+                self._session.select(link.end(int(link.executions[0])))
         elif step < 0:
-            self._session.select(launch)
+            self._session.select(link.launch)
         else:
-            rows = executions.tolist()
-            following = rows[rows.index(selected.row) + 1 :]
-            if following:
-                self._session.select(SliceRef(launch.process, "device", following[0]))
+            place = np.flatnonzero(link.executions == selected.row)
+            if len(place) and int(place[0]) + 1 < len(link.executions):
+                self._session.select(link.end(int(link.executions[int(place[0]) + 1])))
 
     def _reveal_unless_moved(self, ref: SliceRef) -> None:
         """`reveal`, but whoever moved the view since the slice was selected wants to be there."""

@@ -44,6 +44,7 @@ from smprof_desktop.timeline.hover import HoverText, PointerTime
 from smprof_desktop.timeline.key_events import KeyMap
 from smprof_desktop.timeline.keys import COMMANDS
 from smprof_desktop.timeline.layout import Frame, Metrics
+from smprof_desktop.timeline.linking import AllLinks
 from smprof_desktop.timeline.maker import Curve, Maker, RowPicture
 from smprof_desktop.timeline.marking import Marking
 from smprof_desktop.timeline.paint_frame import FramePainter, PaintFault
@@ -99,6 +100,7 @@ class TimelineWidget(QAbstractScrollArea):
         self._is_opening = self._is_fetching = False
         self.selecting = Selecting(self)
         self.marking = Marking(self)
+        self.linking = AllLinks(self)
         self.stepping = Stepping(self)
         self.arranging = Arranging(self)
         self._gestures = Gestures(self)
@@ -136,6 +138,7 @@ class TimelineWidget(QAbstractScrollArea):
             "lane_menu": self._show_lane_menu,
             "link_back": lambda: self.selecting.walk_link(-1),
             "link_forward": lambda: self.selecting.walk_link(1),
+            "all_links": self.linking.switch,
             "previous_slice": lambda: self.selecting.walk_lane(-1),
             "next_slice": lambda: self.selecting.walk_lane(1),
             "deselect": self.deselect,
@@ -169,6 +172,7 @@ class TimelineWidget(QAbstractScrollArea):
         self.settings.changed.connect(self._on_setting)
         self._on_profile(session.profile)
 
+        self.settings.changed.connect(self.linking.on_setting)
     @property
     def is_final(self) -> bool:
         """Whether the picture shows all it will. Has what is missing fetched, also while nothing paints it."""
@@ -176,7 +180,8 @@ class TimelineWidget(QAbstractScrollArea):
             return not self._is_opening and not self.selecting.is_looking
         drawing = self.draw_list()
         self._fetch()
-        return (drawing is None or drawing.is_final) and not self.stepping.is_reading
+        self.linking.renew()
+        return (drawing is None or drawing.is_final) and not self.stepping.is_reading and self.linking.is_final
 
     def run(self, command_id: str) -> None:
         """Do what a command of `keys.COMMANDS` says, unless no profile is open. Raises KeyError for an unknown id."""
@@ -369,6 +374,7 @@ class TimelineWidget(QAbstractScrollArea):
         self.selecting.forget()
         self.stepping.forget()
         self.marking.follow_notes()
+        self.linking.forget()
         self._is_fetching = False
         self.tasks.cancel_kind(FETCHING)
         self.axis = self._make_axis(profile)
@@ -655,6 +661,7 @@ class TimelineWidget(QAbstractScrollArea):
             painter.fillRect(self.viewport().rect(), self.palette().color(QPalette.ColorRole.Base))
             painter.setPen(self.palette().color(QPalette.ColorRole.PlaceholderText))
             empty = "This profile holds no slices: Information lists what was read and lost."
+            self.linking.renew()
             if self.arranging.arrangement.filter.strip():
                 empty = "No lane has that name. Esc in the filter shows all lanes."
             text = self._note if drawing is None else empty
