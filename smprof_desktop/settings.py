@@ -57,6 +57,7 @@ SETTINGS: dict[str, Setting] = {
         Setting("recent", [], "Targets loaded before, the latest first; each a list of paths that made one profile."),
         Setting("geometry", "", "Size and place of the window, as Qt packs them, in hexadecimal."),
         Setting("details_share", 0.3, "Share of the Timeline page's height that the details take."),
+        Setting("all_links", False, "Whether the timeline shows all links in view, not only the selected slice's."),
         Setting("folder", "", "Folder that the open dialogs start in."),
     )
 }

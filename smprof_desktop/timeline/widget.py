@@ -99,8 +99,8 @@ class TimelineWidget(QAbstractScrollArea):
         self._note = NO_PROFILE
         self._is_opening = self._is_fetching = False
         self.selecting = Selecting(self)
-        self.marking = Marking(self)
         self.linking = AllLinks(self)
+        self.marking = Marking(self)
         self.stepping = Stepping(self)
         self.arranging = Arranging(self)
         self._gestures = Gestures(self)
@@ -136,9 +136,9 @@ class TimelineWidget(QAbstractScrollArea):
             "move_lane_down": partial(self.arranging.move, 1),
             "filter_lanes": self.arranging.open_filter,
             "lane_menu": self._show_lane_menu,
+            "all_links": self.linking.switch,
             "link_back": lambda: self.selecting.walk_link(-1),
             "link_forward": lambda: self.selecting.walk_link(1),
-            "all_links": self.linking.switch,
             "previous_slice": lambda: self.selecting.walk_lane(-1),
             "next_slice": lambda: self.selecting.walk_lane(1),
             "deselect": self.deselect,
@@ -170,9 +170,9 @@ class TimelineWidget(QAbstractScrollArea):
         session.selection_changed.connect(self.marking.on_selection)
         session.selection_changed.connect(self.stepping.follow)
         self.settings.changed.connect(self._on_setting)
+        self.settings.changed.connect(self.linking.on_setting)
         self._on_profile(session.profile)
 
-        self.settings.changed.connect(self.linking.on_setting)
     @property
     def is_final(self) -> bool:
         """Whether the picture shows all it will. Has what is missing fetched, also while nothing paints it."""
@@ -372,6 +372,7 @@ class TimelineWidget(QAbstractScrollArea):
         self._settle.stop()
         self.hover.hide()
         self.selecting.forget()
+        self.linking.forget()
         self.stepping.forget()
         self.marking.follow_notes()
         self.linking.forget()
@@ -657,11 +658,11 @@ class TimelineWidget(QAbstractScrollArea):
             if self.scene is not None and self.scene.is_late:
                 self.viewport().update()
             self._fetch()
+            self.linking.renew()
         if drawing is None or not drawing.headers:
             painter.fillRect(self.viewport().rect(), self.palette().color(QPalette.ColorRole.Base))
             painter.setPen(self.palette().color(QPalette.ColorRole.PlaceholderText))
             empty = "This profile holds no slices: Information lists what was read and lost."
-            self.linking.renew()
             if self.arranging.arrangement.filter.strip():
                 empty = "No lane has that name. Esc in the filter shows all lanes."
             text = self._note if drawing is None else empty
