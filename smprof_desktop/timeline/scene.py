@@ -467,11 +467,14 @@ class Scene:
         labels = self._labels(
             parts, frame, np.concatenate([p.name_id for p in pictures])[at], every, owner, ~is_instant
         )
+        slices, instants = _masked(every, ~is_instant), _masked(every, is_instant)
         is_cut = (tops < parts.scrolled_px) & (tops + self.metrics.row_px > parts.scrolled_px)
         if parts.scrolled_px > self.top_px and is_cut.any():
+            cut = is_cut[owner]
             columns = _below(columns, np.repeat(is_cut, bins)[seen], parts.scrolled_px)
-            every = _below(every, is_cut[owner], parts.scrolled_px)
-        return columns, _masked(every, ~is_instant), _masked(every, is_instant), labels
+            slices = _below(slices, cut[~is_instant], parts.scrolled_px)
+            instants = _below(instants, cut[is_instant], parts.scrolled_px)
+        return columns, slices, instants, labels
 
     def _labels(
         self,
