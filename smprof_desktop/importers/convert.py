@@ -27,7 +27,7 @@ from smprof.profile.manifest import (
     ProfileError,
     parse_manifest,
 )
-from smprof.profile.writer import SEGMENT_ROWS, ProfileWriter, free_folder
+from smprof.profile.writer import ProfileWriter, free_folder
 from smprof_desktop.atomic import new_folder
 from smprof_desktop.importers import content, crew, nsight_report
 from smprof_desktop.importers.chrome import import_events
@@ -47,8 +47,6 @@ _NOT_YET = {
     "xplane": "a TensorFlow or JAX trace (XPlane), which this version cannot read yet; open a PyTorch trace instead.",
     "profile": "a profile already; open it as it is.",
 }
-_IN_MEMORY_BYTES = 1 << 30
-"""Longer texts are written in segments on the way, which costs a merge."""
 _UNPLACED = "unplaced"
 _UNPLACED_AS = f"{_UNPLACED}, process {_UNPLACED}"
 _EVENTS_SHARE = 0.7
@@ -112,8 +110,7 @@ def import_file(
         _import_nsight(path, kind, out, shift_ns, advance)
         return
     manifest = _new_manifest()
-    rows = None if content.likely_bytes(path) < _IN_MEMORY_BYTES else SEGMENT_ROWS
-    writer = ProfileWriter(out, manifest, segment_rows=rows)
+    writer = ProfileWriter(out, manifest, segment_rows=None)
     try:
         _import_events(path, kind, writer, shift_ns, advance, helpers)
     except ProfileError as error:
@@ -158,8 +155,7 @@ def _import_nsight(path: Path, kind: str, out: Path, shift_ns: int, advance: Cal
     """An Nsight Systems export, or a report that is exported first: all its processes."""
     with nsight_report.exported(path, out) if kind == "nsys-rep" else nullcontext(path) as database:
         manifest = _new_manifest()
-        rows = None if database.stat().st_size < _IN_MEMORY_BYTES else SEGMENT_ROWS
-        writer = ProfileWriter(out, manifest, segment_rows=rows)
+        writer = ProfileWriter(out, manifest, segment_rows=None)
         try:
             manifest.clock = import_database(database, writer, shift_ns, lambda share: advance(share * 0.6))
         except ProfileError as error:
@@ -322,6 +318,9 @@ def _work(connection: Connection, helpers: list[Connection]) -> None:
                 answer = f"{path} does not fit into memory; close other programs or record a shorter trace."
             except BrokenPipeError:
                 return
+            except OSError as error:
+                why = error.strerror or error
+                answer = f"{path} cannot be imported: {why}; make room, or choose another place for it."
             except Exception as error:
                 answer = f"{path} cannot be imported ({type(error).__name__}: {error}); please report this fault."
             connection.send_bytes(json.dumps(answer).encode())

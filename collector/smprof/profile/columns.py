@@ -19,6 +19,8 @@ from smprof.profile.schema import NONE, TABLES, Column, arrow_schema
 Columns = dict[str, Any]
 """Column name → numpy array, or a pyarrow array for text; all of one length."""
 
+_TAKEN_AT_ONCE = 1 << 20
+
 
 def is_text(column: Column) -> bool:
     """Whether the column is kept as Arrow text or bytes."""
@@ -40,6 +42,10 @@ def dtype_of(column: Column) -> np.dtype[Any]:
 
 def length_of(columns: Mapping[str, Any]) -> int:
     """Number of rows."""
+    # Tables that read a column when it is asked for say it themselves.
+    known = getattr(columns, "rows", None)
+    if known is not None:
+        return int(known)
     for values in columns.values():
         return len(values)
     return 0
@@ -181,16 +187,31 @@ def _arrow_column(column: Column, values: Any) -> Any:
     return pa.array(values, column.type, mask=none)
 
 
-def take(columns: Columns, positions: NDArray[np.int64]) -> Columns:
-    """The rows at `positions`, in that order. Empties `columns`, so that a table is not held twice."""
-    taken: Columns = {}
-    for name in list(columns):
-        values = columns.pop(name)
-        if is_constant(values):
-            taken[name] = np.broadcast_to(values[0], (len(positions),))
-        else:
-            taken[name] = values[positions] if isinstance(values, np.ndarray) else values.take(pa.array(positions))
-    return taken
+def taken(values: Any, positions: NDArray[Any]) -> Any:
+    """The values at `positions`, in that order."""
+    if is_constant(values):
+        return np.broadcast_to(values[0], (len(positions),))
+    if not isinstance(values, np.ndarray):
+        return values.take(pa.array(positions))
+    found = np.empty(len(positions), values.dtype)
+    # Positions of 32 bits are widened on the way: not all of them at once.
+    for begin in range(0, len(positions), _TAKEN_AT_ONCE):
+        found[begin : begin + _TAKEN_AT_ONCE] = values[positions[begin : begin + _TAKEN_AT_ONCE]]
+    return found
+
+
+def position_type(count: int) -> np.dtype[Any]:
+    """The numpy type of positions in so many rows, and of NONE."""
+    return np.dtype(np.int32 if count < 1 << 31 else np.int64)
+
+
+def inverse(order: NDArray[Any], count: int) -> NDArray[Any]:
+    """Where each of `count` rows stands in `order`; NONE where it does not."""
+    places = np.full(count, NONE, position_type(len(order)))
+    for begin in range(0, len(order), _TAKEN_AT_ONCE):
+        rows = order[begin : begin + _TAKEN_AT_ONCE]
+        places[rows] = np.arange(begin, begin + len(rows), dtype=places.dtype)
+    return places
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -210,8 +231,15 @@ def concatenate(table: str, parts: list[Columns]) -> Columns:
             joined[column.name] = _one_dictionary(pa.chunked_array(values))
         elif not isinstance(values[0], np.ndarray):
             joined[column.name] = pa.concat_arrays(values)
-        elif all(is_constant(part) and _same(part[0], values[0][0]) for part in values):
-            joined[column.name] = np.broadcast_to(values[0][0], (sum(len(part) for part in values),))
         else:
-            joined[column.name] = np.concatenate(values)
+            joined[column.name] = one_under_another(values)
     return joined
+
+
+def one_under_another(values: list[NDArray[Any]]) -> NDArray[Any]:
+    """Numeric columns as one; of one value in memory where all of them are of the same."""
+    if len(values) == 1:
+        return values[0]
+    if all(is_constant(part) and _same(part[0], values[0][0]) for part in values):
+        return np.broadcast_to(values[0][0], (sum(len(part) for part in values),))
+    return np.concatenate(values)

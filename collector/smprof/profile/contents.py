@@ -19,6 +19,7 @@ from smprof.profile import storage
 from smprof.profile.columns import Columns
 from smprof.profile.manifest import Loss, ProfileError
 from smprof.profile.schema import TABLES, VERSION, Column
+from smprof.profile.scratch import Scratch, StoredTable
 from smprof.profile.upgrade import upgrade_table
 
 RAW_TABLES = ("names", "shapes", "device", "host", "annotation", "counter", "args")
@@ -197,44 +198,45 @@ def _read_groups(file: pq.ParquetFile, column: Column, groups: Iterable[int]) ->
 
 
 def read_raw(
-    folder: Path, strict: bool = False, version: int = VERSION
-) -> tuple[dict[str, Columns], dict[str, tuple[int, int]]]:
+    folder: Path, strict: bool = False, version: int = VERSION, scratch: Scratch | None = None
+) -> tuple[dict[str, Mapping[str, Any]], dict[str, tuple[int, int]]]:
     """All rows that can be read of a process, as `assemble` takes them, and the segment numbers they cover.
 
     With `strict` raises ProfileError at the first damage instead of passing over it.
     """
-    tables, losses, covered = salvage(folder, version)
+    tables, losses, covered = salvage(folder, version, scratch=scratch)
     if strict and any(loss.kind in ("damaged_segment", "missing_segment", "damaged_journal") for loss in losses):
         raise ProfileError(f"{folder} is damaged ({losses[0].detail}): its segments stay as they are, unmerged.")
     return tables, covered
 
 
 def salvage(
-    folder: Path, version: int = VERSION, skip: Collection[str] = ()
-) -> tuple[dict[str, Columns], list[Loss], dict[str, tuple[int, int]]]:
+    folder: Path, version: int = VERSION, skip: Collection[str] = (), scratch: Scratch | None = None
+) -> tuple[dict[str, Mapping[str, Any]], list[Loss], dict[str, tuple[int, int]]]:
     """Every readable row group of a process, what was lost, and the segment numbers of each table.
 
-    Files named in `skip` are not touched, and lost.
+    Files named in `skip` are not touched, and lost. Rows are put aside in `scratch`; without one they stay in memory.
     """
+    scratch = Scratch() if scratch is None else scratch
     listing = list_process(folder)
     losses = list(listing.losses)
-    tables: dict[str, Columns] = {}
+    tables: dict[str, Mapping[str, Any]] = {}
     covered: dict[str, tuple[int, int]] = {}
     where = "/".join(folder.parts[-2:])
     for table in RAW_TABLES:
-        parts: list[Columns] = []
+        rows = StoredTable(table, scratch)
         for named in listing.files.get(table, ()):
             line = listing.journal.get(named.name)
             why: str | None
             if named.name in skip:
                 lost, why = line.rows if line else 1, "reading it stops the reader"
             else:
-                lost, why = _salvage_file(folder, named, line, version, parts)
+                lost, why = _salvage_file(folder, named, line, version, rows)
             if why:
                 losses.append(Loss("damaged_segment", max(lost, 1), f"{where}/{named.name}: {why}"))
             known = covered.get(table, (named.first, named.last))
             covered[table] = (min(known[0], named.first), max(known[1], named.last))
-        tables[table] = cols.concatenate(table, parts)
+        tables[table] = rows
     for table in ("lane_rows", "ladder"):
         for named in listing.files.get(table, ()):
             known = covered.get(table, (named.first, named.last))
@@ -243,9 +245,9 @@ def salvage(
 
 
 def _salvage_file(
-    folder: Path, named: storage.TableFile, line: storage.JournalLine | None, version: int, parts: list[Columns]
+    folder: Path, named: storage.TableFile, line: storage.JournalLine | None, version: int, into: StoredTable
 ) -> tuple[int, str | None]:
-    """Add the readable row groups of one file to `parts`; return how many rows are lost and why."""
+    """Add the readable row groups of one file to a table; return how many rows are lost and why."""
     why = check_bytes(folder, named, line)
     expected = line.rows if line else 0
     intact = intact_row_groups(folder, named, line) if why and line else None
@@ -263,7 +265,7 @@ def _salvage_file(
                     why = why or one_line(error)
                     continue
                 got += cols.length_of(rows)
-                parts.append(rows)
+                into.append(rows)
     except (pa.ArrowException, ValueError, OSError, KeyError) as error:
         refuse_shortage(error)
         why = why or one_line(error)

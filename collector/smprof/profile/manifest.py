@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, BinaryIO, TypeVar, get_args, get_origin, get_type_hints
 
 from smprof.profile.schema import LOSS_KINDS, VERSION
 
@@ -145,10 +147,17 @@ class Manifest:
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that a reader sees the old one or the new one, also after a crash; a failure leaves nothing."""
+    with atomically(path) as stream:
+        stream.write(content)
+
+
+@contextmanager
+def atomically(path: Path) -> Iterator[BinaryIO]:
+    """A stream to write a file, and read it again, that takes its place at the end, as `write_atomically` says."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with partial.open("wb") as stream:
-            stream.write(content)
+        with partial.open("w+b") as stream:
+            yield stream
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(partial, path)

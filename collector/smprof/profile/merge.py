@@ -6,15 +6,16 @@ import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from smprof.profile import columns as cols
 from smprof.profile import storage
 from smprof.profile.assemble import assemble
-from smprof.profile.columns import Columns
 from smprof.profile.schema import TABLES
+from smprof.profile.scratch import Scratch
 
 
-def merge_process(folder: Path) -> dict[str, Columns]:
+def merge_process(folder: Path) -> dict[str, Mapping[str, Any]]:
     """Merge whatever can be read of a process folder; gives the merged tables.
 
     What was lost on the way stays in the reader's ledger only. Raises ProfileError where a file is damaged: a merge
@@ -22,13 +23,13 @@ def merge_process(folder: Path) -> dict[str, Columns]:
     """
     from smprof.profile.contents import read_raw  # a reader's module: loaded only by those that merge
 
-    raw, covered = read_raw(folder, strict=True)
+    raw, covered = read_raw(folder, strict=True, scratch=Scratch(folder))
     tables = assemble(raw)
     write_merged(folder, tables, covered)
     return tables
 
 
-def write_merged(folder: Path, tables: Mapping[str, Columns], covered: Mapping[str, tuple[int, int]]) -> None:
+def write_merged(folder: Path, tables: Mapping[str, Mapping[str, Any]], covered: Mapping[str, tuple[int, int]]) -> None:
     """Write merged files, then the journal that names only them, then remove what they stand for.
 
     Args:

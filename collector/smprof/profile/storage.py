@@ -14,19 +14,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from smprof.profile import columns as cols
-from smprof.profile.manifest import write_atomically
-from smprof.profile.schema import TABLES
+from smprof.profile.manifest import atomically, write_atomically
+from smprof.profile.schema import TABLES, arrow_schema
+from smprof.profile.scratch import Ordered
 
 JOURNAL_NAME = "journal.jsonl"
 ROW_GROUP_ROWS = 250_000
 MAX_JOURNAL_BYTES = 64 << 20
+_READ_BYTES = 1 << 20
 _FILE = re.compile(r"([a-z_]{1,20})-(\d{6,9})(?:-(\d{6,9}))?\.parquet")
 
 
@@ -106,15 +108,16 @@ def _is_size(value: Any) -> bool:
     return type(value) is int and 0 <= value < 1 << 62
 
 
-def encode(table: str, columns: Mapping[str, Any], row_group_rows: int = ROW_GROUP_ROWS) -> bytes:
-    """A table as the bytes of a Parquet file. Row groups never mix kinds of host slices."""
-    rows = cols.length_of(columns)
-    sink = pa.BufferOutputStream()
-    schema = cols.to_arrow(table, columns, 0, 0).schema
+def encode(table: str, columns: Mapping[str, Any], stream: BinaryIO, row_group_rows: int = ROW_GROUP_ROWS) -> None:
+    """Write a table as a Parquet file. Row groups never mix kinds of host slices.
+
+    Of a table in another order than its rows are kept in, only some row groups are in memory.
+    """
+    bounds = _row_groups(columns, cols.length_of(columns), row_group_rows)
     encodings, dictionary = _encodings(table)
     with pq.ParquetWriter(
-        sink,
-        schema,
+        stream,
+        arrow_schema(table),
         compression="zstd",
         compression_level=9,
         use_dictionary=dictionary,
@@ -127,10 +130,12 @@ def encode(table: str, columns: Mapping[str, Any], row_group_rows: int = ROW_GRO
         version="2.6",
         data_page_version="2.0",
     ) as writer:
-        for begin, end in _row_groups(columns, rows, row_group_rows):
-            writer.write_table(cols.to_arrow(table, columns, begin, end), row_group_size=max(end - begin, 1))
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
+        if isinstance(columns, Ordered):
+            for block in columns.blocks(bounds):
+                writer.write_table(cols.to_arrow(table, block), row_group_size=cols.length_of(block))
+            return
+        for begin, end in pairwise(bounds):
+            writer.write_table(cols.to_arrow(table, columns, begin, end), row_group_size=end - begin)
 
 
 def _encodings(table: str) -> tuple[dict[str, str], list[str]]:
@@ -147,31 +152,38 @@ def _encodings(table: str) -> tuple[dict[str, str], list[str]]:
     return encodings, dictionary
 
 
-def _row_groups(columns: Mapping[str, Any], rows: int, size: int) -> list[tuple[int, int]]:
-    kinds = columns.get("kind")
+def _row_groups(columns: Mapping[str, Any], rows: int, size: int) -> list[int]:
+    """Where row groups begin, and the last one ends."""
     edges = [0, rows]
-    if isinstance(kinds, np.ndarray) and "thread" in columns:
+    kinds = columns["kind"] if "kind" in columns and "thread" in columns else None
+    if isinstance(kinds, np.ndarray):
         edges = [0, *(np.flatnonzero(kinds[1:] != kinds[:-1]) + 1).tolist(), rows]
         if len(edges) > 64:
             edges = [0, rows]
-    return [(begin, min(begin + size, last)) for first, last in pairwise(edges) for begin in range(first, last, size)]
+    return [begin for first, last in pairwise(edges) for begin in range(first, last, size)] + [rows]
 
 
 def write_table(folder: Path, name: str, columns: Mapping[str, Any]) -> JournalLine:
     """Write one table file, atomically, and return its journal line (not yet in the journal)."""
     named = parse_file_name(name)
     assert named is not None, name
-    content = encode(named.table, columns)
-    write_atomically(folder / name, content)
-    rows, view, pieces = cols.length_of(columns), memoryview(content), []
-    for begin, end in pairwise((0, *_row_group_ends(content), len(content))):
-        pieces.append((end - begin, zlib.crc32(view[begin:end])))
-    return JournalLine(name, named.table, rows, len(content), zlib.crc32(content), tuple(pieces))
+    with atomically(folder / name) as stream:
+        encode(named.table, columns, stream)
+        stream.flush()
+        size = stream.tell()
+        whole, pieces = 0, []
+        for begin, end in pairwise((0, *_row_group_ends(stream), size)):
+            stream.seek(begin)
+            crc32, left = 0, end - begin
+            while left and (read := stream.read(min(left, _READ_BYTES))):
+                whole, crc32, left = zlib.crc32(read, whole), zlib.crc32(read, crc32), left - len(read)
+            pieces.append((end - begin, crc32))
+    return JournalLine(name, named.table, cols.length_of(columns), size, whole, tuple(pieces))
 
 
-def _row_group_ends(content: bytes) -> list[int]:
+def _row_group_ends(stream: BinaryIO) -> list[int]:
     """Where each row group's bytes end in a Parquet file."""
-    metadata = pq.read_metadata(pa.BufferReader(content))
+    metadata = pq.read_metadata(stream)
     ends = []
     for index in range(metadata.num_row_groups):
         group = metadata.row_group(index)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from smprof.profile.columns import Columns
 from smprof.profile.manifest import Manifest, Process, ProfileError
 from smprof.profile.merge import merge_process, write_merged
 from smprof.profile.schema import TABLES
+from smprof.profile.scratch import Scratch, StoredTable
 
 SEGMENT_ROWS = 250_000
 SEGMENT_SECONDS = 10.0
@@ -48,7 +49,8 @@ class ProfileWriter:
     Args:
         folder: where the profile goes.
         manifest: written last, by `finish`; its processes are those that `process` adds.
-        segment_rows: a segment closes at so many rows; None keeps everything in memory until `finish`.
+        segment_rows: a segment closes at so many rows; None closes none, so that nothing can be read before `finish`,
+            which then has less to do. Rows wait in memory, and from some millions on in a file that has no name.
         segment_seconds: and at this age. A recorder gives SEGMENT_SECONDS; what is made from a file must not depend on
             the clock, and gives none.
     """
@@ -65,6 +67,7 @@ class ProfileWriter:
         self._segment_rows = segment_rows
         self._segment_seconds = segment_seconds
         self._open: list[ProcessWriter] = []
+        self._scratch = Scratch(self.folder)
         if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
             raise ProfileError(
                 f"{self.folder} is there already and is not empty; choose another place for the profile."
@@ -80,7 +83,12 @@ class ProfileWriter:
             raise ValueError(f"two processes in one folder: {info.folder}")
         self.manifest.processes.append(info)
         writer = ProcessWriter(
-            self.folder / info.folder, info, self.manifest, self._segment_rows, self._segment_seconds
+            self.folder / info.folder,
+            info,
+            self.manifest,
+            self._scratch if self._segment_rows is None else None,
+            self._segment_rows or SEGMENT_ROWS,
+            self._segment_seconds,
         )
         self._open.append(writer)
         return writer
@@ -90,6 +98,7 @@ class ProfileWriter:
         for process in self._open:
             process.close(merge)
         self._open.clear()
+        self._scratch.close()
         self.manifest.write(self.folder)
 
 
@@ -112,10 +121,16 @@ def _safe(text: str, otherwise: str) -> str:
 
 
 class ProcessWriter:
-    """Writes one process: names and launch shapes once, the rest in segments."""
+    """Writes one process: names and launch shapes once, the rest in segments, or in parts put aside until `close`."""
 
     def __init__(
-        self, folder: Path, info: Process, manifest: Manifest, segment_rows: int | None, segment_seconds: float | None
+        self,
+        folder: Path,
+        info: Process,
+        manifest: Manifest,
+        scratch: Scratch | None,
+        segment_rows: int,
+        segment_seconds: float | None,
     ) -> None:
         self.info = info
         self.folder = folder
@@ -126,6 +141,7 @@ class ProcessWriter:
         self._shapes: dict[Shape, int] = {}
         self._pending: dict[str, list[Columns]] = {table: [] for table in _APPENDED}
         self._pending_rows = dict.fromkeys(_APPENDED, 0)
+        self._aside = {table: StoredTable(table, scratch) for table in _APPENDED} if scratch is not None else None
         self._next_id = dict.fromkeys(_APPENDED, 0)
         self._written_names = 0
         self._written_shapes = 0
@@ -218,33 +234,32 @@ class ProcessWriter:
         """Close the current segments: what was appended so far survives whatever comes."""
         lines = [self._write_names(), self._write_shapes()]
         for table in _APPENDED:
+            lines += [self._write_segment(table, part) for part in self._parts_aside(table)]
             if self._pending[table]:
-                lines.append(self._write_segment(table, cols.concatenate(table, self._pending[table])))
-                self._pending[table] = []
-                self._pending_rows[table] = 0
+                lines.append(self._write_segment(table, self._take_pending(table)))
         self._opened_at = None
         written = [line for line in lines if line is not None]
         if written:
             storage.append_to_journal(self.folder, written)
 
     def close(self, merge: bool = True) -> None:
-        """Write what is left; merge all segments of the process into one file per table."""
-        if not merge:
+        """Write what is left; merge everything of the process into one file per table."""
+        if self._aside is None or not merge or any(self._segments.values()):
             self.flush()
+            if merge:
+                self._count_early(merge_process(self.folder))
             return
-        if any(self._segments.values()):
-            self.flush()
-            self._count_early(merge_process(self.folder))
-            return
-        raw = {table: cols.concatenate(table, self._pending.pop(table)) for table in _APPENDED}
+        for table in _APPENDED:
+            self._put_aside(table)
+        raw: dict[str, Mapping[str, Any]] = {**self._aside}
+        self._aside = None
         raw["names"] = name_rows(list(self._names), 0)
         raw["shapes"] = shape_rows(list(self._shapes), 0)
-        self._pending = {table: [] for table in _APPENDED}
         tables = assemble(raw)
         write_merged(self.folder, tables, dict.fromkeys(TABLES, (1, 1)))
         self._count_early(tables)
 
-    def _count_early(self, tables: Mapping[str, Columns]) -> None:
+    def _count_early(self, tables: Mapping[str, Mapping[str, Any]]) -> None:
         """Count executions that start before their launch: nothing is moved, but somebody has to know."""
         early = early_executions(tables)
         if len(early):
@@ -263,8 +278,27 @@ class ProcessWriter:
             if now - self._opened_at >= self._segment_seconds:
                 self.flush()
                 return
-        if self._segment_rows is not None and max(self._pending_rows.values()) >= self._segment_rows:
+        full = [table for table, rows in self._pending_rows.items() if rows >= self._segment_rows]
+        if self._aside is None and full:
             self.flush()
+        else:
+            for table in full:
+                self._put_aside(table)
+
+    def _put_aside(self, table: str) -> None:
+        assert self._aside is not None
+        self._aside[table].append(self._take_pending(table))
+
+    def _parts_aside(self, table: str) -> Iterator[Columns]:
+        """What was put aside, which then is no longer."""
+        if self._aside is not None:
+            rows = self._aside[table]
+            self._aside[table] = StoredTable(table, rows.scratch)
+            yield from rows.parts()
+
+    def _take_pending(self, table: str) -> Columns:
+        pending, self._pending[table], self._pending_rows[table] = self._pending[table], [], 0
+        return cols.concatenate(table, pending)
 
     def _write_names(self) -> storage.JournalLine | None:
         if len(self._names) == self._written_names:
