@@ -19,7 +19,10 @@ from smprof.profile.reader import Profile
 from smprof.profile.schema import HOST_KINDS
 from smprof.profile.writer import ProfileWriter
 from smprof_desktop import report
-from smprof_desktop.dashboard.panels import PANELS, Missing, Scope, gpu_active_time
+from smprof_desktop.dashboard.figures import Missing
+from smprof_desktop.dashboard.overview import gpu_active_time
+from smprof_desktop.dashboard.panels import PANELS
+from smprof_desktop.dashboard.scope import Scope
 from smprof_desktop.exporters import chrome
 from smprof_desktop.importers import convert
 from smprof_desktop.timeline import lanes

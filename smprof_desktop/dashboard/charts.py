@@ -23,8 +23,8 @@ from PySide6.QtWidgets import (
 )
 
 from smprof_desktop.analysis.quantities import time_text
+from smprof_desktop.dashboard.figures import Histogram, Lines, Pie
 from smprof_desktop.dashboard.legend import UNITS, Legend, brief_time_text, colour, share_text
-from smprof_desktop.dashboard.panels import Histogram, Lines, Pie
 from smprof_desktop.dashboard.pie import PieChart
 
 NO_BREAK_SPACE = "\u00a0"

@@ -28,8 +28,8 @@ from PySide6.QtWidgets import (
 )
 
 from smprof_desktop.analysis.quantities import exact_time_text
+from smprof_desktop.dashboard.figures import Pie
 from smprof_desktop.dashboard.legend import Legend, brief_time_text, colour, share_text
-from smprof_desktop.dashboard.panels import Pie
 from smprof_desktop.plain_text import tooltip
 
 _LEADS = "Double-click or Enter: its longest execution in the timeline"

@@ -23,8 +23,10 @@ from PySide6.QtWidgets import (
 
 from smprof_desktop.analysis.quantities import time_text
 from smprof_desktop.dashboard.charts import chart
-from smprof_desktop.dashboard.panels import PANELS, Figure, Histogram, Lines, Missing, Panel, Pie, Scope
+from smprof_desktop.dashboard.figures import Figure, Histogram, Lines, Missing, Pie
+from smprof_desktop.dashboard.panels import PANELS, Panel
 from smprof_desktop.dashboard.pie import PieChart
+from smprof_desktop.dashboard.scope import Scope
 from smprof_desktop.plain_text import tooltip
 from smprof_desktop.progress import CancelCheck, Cancelled, Progress
 from smprof_desktop.session import Session

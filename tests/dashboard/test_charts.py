@@ -10,8 +10,9 @@ from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from smprof_desktop.dashboard.charts import HistogramChart, LinesChart, Plot, _whole_step
+from smprof_desktop.dashboard.figures import Histogram, Line, Lines, Pie, Share
 from smprof_desktop.dashboard.legend import COLOURS, Legend, brief_time_text, cut_apart, first_differences, share_text
-from smprof_desktop.dashboard.panels import PANELS, Histogram, Line, Lines, Pie, Share
+from smprof_desktop.dashboard.panels import PANELS
 from smprof_desktop.dashboard.pie import PieChart, Ring
 from smprof_desktop.dashboard.view import Card
 from smprof_desktop.settings import Settings

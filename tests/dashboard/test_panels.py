@@ -16,20 +16,10 @@ from smprof.profile import schema
 from smprof_desktop import report
 from smprof_desktop.analysis import utilization
 from smprof_desktop.analysis.executions import Part
-from smprof_desktop.dashboard.panels import (
-    PANELS,
-    TOP_KERNELS,
-    Figure,
-    Histogram,
-    Lines,
-    Missing,
-    Panel,
-    Pie,
-    Scope,
-    bin_edges,
-    histogram,
-    kernel_colours,
-)
+from smprof_desktop.dashboard.figures import Figure, Histogram, Lines, Missing, Pie
+from smprof_desktop.dashboard.overview import TOP_KERNELS, histogram, kernel_colours
+from smprof_desktop.dashboard.panels import PANELS, Panel
+from smprof_desktop.dashboard.scope import Scope, bin_edges
 from smprof_desktop.progress import Cancelled
 from tests.make_profile import make_profile
 

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from smprof_desktop.dashboard.panels import PANELS, Missing, Panel, Pie, Scope, Share
+from smprof_desktop.dashboard.figures import Missing, Pie, Share
+from smprof_desktop.dashboard.panels import PANELS, Panel
 from smprof_desktop.dashboard.pie import PieChart
+from smprof_desktop.dashboard.scope import Scope
 from smprof_desktop.dashboard.view import DashboardView
 from smprof_desktop.session import Session
 from smprof_desktop.tasks import Tasks

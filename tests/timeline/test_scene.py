@@ -12,7 +12,9 @@ import pytest
 from smprof.profile.reader import Profile
 from smprof_desktop import report
 from smprof_desktop.analysis import utilization
-from smprof_desktop.dashboard import panels
+from smprof_desktop.dashboard.figures import Lines
+from smprof_desktop.dashboard.overview import gpu_utilization_over_time
+from smprof_desktop.dashboard.scope import Scope
 from smprof_desktop.slice_ref import SliceRef
 from smprof_desktop.timeline.draw_list import DrawList, Header
 from smprof_desktop.timeline.layout import Frame
@@ -165,8 +167,8 @@ def test_utilization_is_that_of_report_and_panel(tmp_path: Path, text: str) -> N
     sums = {header_of(drawing, label).share for label in ("SUM Utilization", "GPUs", "algo-1")}
     active, window = (sum(device[key] for device in devices) for key in ("active_ns", "window_ns"))
     assert sums == {f"{100 * active / window:.0f} %"}
-    panel = panels.gpu_utilization_over_time(panels.Scope(profile))
-    assert isinstance(panel, panels.Lines)
+    panel = gpu_utilization_over_time(Scope(profile))
+    assert isinstance(panel, Lines)
     windows = [window for process in profile.processes for window in utilization.windows_of(process)]
     if all(
         profile.begin_ns <= begin and end <= profile.end_ns for begin, end in windows

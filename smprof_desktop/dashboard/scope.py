@@ -1,0 +1,69 @@
+"""What the dashboard answers for: a profile or a range of it, with the report that all panels share. No Qt."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from smprof_desktop.analysis.intervals import Int64s
+from smprof_desktop.progress import CancelCheck, never
+from smprof_desktop.report import Built, work_out
+
+if TYPE_CHECKING:
+    from smprof.profile.reader import Profile
+
+UTILIZATION_BINS = 300
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What the page answers for: a profile, or its range [begin_ns, end_ns). The report is built once, on demand.
+
+    `cancelled` stops whoever asks and builds; `dataclasses.replace` gives another asker one of its own.
+    """
+
+    profile: Profile
+    begin_ns: int | None = None
+    end_ns: int | None = None
+    cancelled: CancelCheck = never
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+    _built: list[Built] = field(default_factory=list, repr=False, compare=False)
+
+    def report(self) -> Mapping[str, Any]:
+        """The figures of `report.build` for this scope; any thread may ask. Raises Cancelled."""
+        return self.built().document
+
+    def built(self) -> Built:
+        """The report with the activity of its devices in the bins of `edges_ns`."""
+        with self._lock:
+            if not self._built:
+                self._built.append(
+                    work_out(
+                        self.profile, self.begin_ns, self.end_ns, edges_ns=self.edges_ns(), cancelled=self.cancelled
+                    )
+                )
+            return self._built[0]
+
+    def edges_ns(self) -> Int64s | None:
+        """Bins of time for what is drawn over time, in ns of the profile's clock; None where nothing takes any.
+
+        The profile reaches from the first slice or window to the last: a window without slices is idle time. Of a range
+        that reaches out of it only what is inside: the curves should not shrink beside nothing.
+        """
+        windows = [window for process in self.profile.processes for window in process.info.windows_ns]
+        first_ns = min([self.profile.begin_ns, *(window[0] for window in windows)])
+        last_ns = max([self.profile.end_ns, *(window[1] for window in windows)])
+        begin_ns = first_ns if self.begin_ns is None else max(first_ns, self.begin_ns)
+        end_ns = last_ns if self.end_ns is None else min(last_ns, self.end_ns)
+        return bin_edges(begin_ns, end_ns, UTILIZATION_BINS) if begin_ns < end_ns else None
+
+
+def bin_edges(begin_ns: int, end_ns: int, bins: int) -> Int64s:
+    """Edges of at most `bins` equal bins of whole ns; the last one is cut off at `end_ns`, above `begin_ns`."""
+    width_ns = -(-(end_ns - begin_ns) // bins)
+    count = -(-(end_ns - begin_ns) // width_ns)
+    return np.array([*(begin_ns + width_ns * index for index in range(count)), end_ns], np.int64)
