@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
@@ -34,6 +34,10 @@ MAX_UNION_SLICES = 2_000_000
 
 UNKNOWN_NAME = -2
 """A name that has to be asked of the slice."""
+
+MAX_WHOLE_BINS = 1 << 17
+"""Bins of a stored level up to which the next ones are made of all of them at once, and kept: 3 ms. Such levels are 0.7
+times as large as what is stored."""
 
 _STEP_COLUMNS = ("bin", "busy_ns", "longest", "slices", "start_ns", "duration_ns", "name_id")
 _EMPTY = np.zeros(0, np.int64)
@@ -86,6 +90,39 @@ class Busy:
 
 
 @dataclass(frozen=True)
+class _Step:
+    """One level of one lane row, whole or a part of it: its touched bins."""
+
+    level: int
+    bin: I64
+    busy_ns: I64
+    longest: I64
+    slices: I64
+    start_ns: I64
+    duration_ns: I64
+    name_id: NDArray[np.int32]
+
+    def between(self, first_bin: int, last_bin: int, bin_level: int) -> _Step:
+        """What lies in the bins [first_bin, last_bin] of a level that is as coarse or coarser."""
+        shift = bin_level - self.level
+        low = int(np.searchsorted(self.bin, first_bin << shift, "left"))
+        high = int(np.searchsorted(self.bin, (last_bin + 1) << shift, "left"))
+        return _Step(self.level, *(getattr(self, name)[low:high] for name in _STEP_COLUMNS))
+
+    def coarser(self, level: int) -> _Step:
+        """The same at a coarser level."""
+        own = np.arange(len(self.bin), dtype=np.int64)
+        made = stored.coarser(
+            stored.Columns(self.level, self.bin, self.busy_ns, own, self.slices), level, self.duration_ns
+        )
+        at = made.longest
+        return _Step(
+            level, made.bin, made.busy_ns, self.longest[at], made.slices,
+            self.start_ns[at], self.duration_ns[at], self.name_id[at],
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
 class _Part:
     """What one lane row answers."""
 
@@ -116,6 +153,7 @@ class Ladder:
         self._totals: dict[int, I64] = {}
         self._kept_window = (0, -1, 0)
         self._kept: dict[int, _Part | None] = {}
+        self._made: dict[tuple[int, int], _Step] = {}
         self._levels: dict[int, list[tuple[int, int, int]]] = {}
         if len(table):
             lane_row, level = table["lane_row"], table["level"]
@@ -230,27 +268,30 @@ class Ladder:
         parts = [part for r in lane_rows if (part := self._part(r, first_bin, last_bin, bin_level)) is not None]
         if not parts:
             return Columns(bin_level, _EMPTY, _EMPTY, _EMPTY, _EMPTY, _EMPTY_TABLE, _EMPTY, _EMPTY_NAMES)
-        tables = [np.full(len(part.bin), part.table, np.uint8) for part in parts]
         if len(parts) == 1:
             only = parts[0]
-            ends = only.start_ns + only.duration_ns
-            return Columns(bin_level, only.bin, only.busy_ns, only.start_ns, ends, tables[0], only.row, only.name_id)
-        bins = np.concatenate([p.bin for p in parts])
-        starts = np.concatenate([p.start_ns for p in parts])
-        durations = np.concatenate([p.duration_ns for p in parts])
-        order = np.lexsort((starts, -durations, bins))
-        bins = bins[order]
-        firsts = np.concatenate(([0], np.flatnonzero(bins[1:] != bins[:-1]) + 1))
-        best = order[firsts]
+            return Columns(
+                bin_level, only.bin, only.busy_ns, only.start_ns, only.start_ns + only.duration_ns,
+                np.full(len(only.bin), only.table, np.uint8), only.row, only.name_id,
+            )  # fmt: skip
+        # Bins of one part are distinct: what each bin holds is settled part by part.
+        count = last_bin - first_bin + 1
+        busy, start, duration = np.zeros(count, np.int64), np.zeros(count, np.int64), np.full(count, -1, np.int64)
+        table, row, name_id = np.zeros(count, np.uint8), np.zeros(count, np.int64), np.zeros(count, np.int32)
+        for part in parts:
+            at = part.bin - first_bin
+            busy[at] += part.busy_ns
+            wins = (part.duration_ns > duration[at]) | (
+                (part.duration_ns == duration[at]) & (part.start_ns < start[at])
+            )
+            at = at[wins]
+            start[at], duration[at] = part.start_ns[wins], part.duration_ns[wins]
+            row[at], name_id[at] = part.row[wins], part.name_id[wins]
+            table[at] = part.table
+        at = np.flatnonzero(duration >= 0)
+        start = start[at]
         return Columns(
-            bin_level,
-            bins[firsts],
-            np.add.reduceat(np.concatenate([p.busy_ns for p in parts])[order], firsts),
-            starts[best],
-            starts[best] + durations[best],
-            np.concatenate(tables)[best],
-            np.concatenate([p.row for p in parts])[best],
-            np.concatenate([p.name_id for p in parts])[best],
+            bin_level, at + first_bin, busy[at], start, start + duration[at], table[at], row[at], name_id[at]
         )
 
     def busy(
@@ -324,31 +365,35 @@ class Ladder:
         for lane_row in lane_rows:
             step = self._step(lane_row, bin_level)
             if step is not None:
-                low, high = self._bins(step, begin_ns >> bin_level, (end_ns - 1) >> bin_level, bin_level)
+                bins = step.between(begin_ns >> bin_level, (end_ns - 1) >> bin_level, bin_level)
                 # Slices that start in an inner bin touch the window; those of the outer bins may not.
-                if int(self._steps["slices"][low + 1 : max(low + 1, high - 1)].sum()) > few:
+                if int(bins.slices[1:-1].sum()) > few:
                     return False
             seen += self.count(lane_row, begin_ns, end_ns)
             if seen > few:
                 return False
         return True
 
-    def _step(self, lane_row: int, bin_level: int) -> tuple[int, int, int] | None:
-        """The coarsest stored level up to `bin_level`, as (level, begin, end) in the ladder table."""
-        best = None
-        for step in self._levels.get(lane_row, ()):
-            if step[0] <= bin_level and (best is None or step[0] > best[0]):
-                best = step
-        return best
+    def _step(self, lane_row: int, bin_level: int) -> _Step | None:
+        """The whole lane row at `bin_level`, or, where that would take long, at a finer stored level.
 
-    def _bins(self, step: tuple[int, int, int], first_bin: int, last_bin: int, bin_level: int) -> tuple[int, int]:
-        """Where the stored bins of `step` that lie in the bins [first_bin, last_bin] of `bin_level` stand."""
-        level, begin, end = step
-        shift = bin_level - level
-        stored_bins = self._steps["bin"][begin:end]
-        low = int(np.searchsorted(stored_bins, first_bin << shift, "left"))
-        high = int(np.searchsorted(stored_bins, (last_bin + 1) << shift, "left"))
-        return begin + low, begin + high
+        None where no level is stored that is fine enough.
+        """
+        found = self._made.get((lane_row, bin_level))
+        if found is not None:
+            return found
+        best = max((step for step in self._levels.get(lane_row, ()) if step[0] <= bin_level), default=None)
+        if best is None:
+            return None
+        level, begin, end = best
+        found = self._made.get((lane_row, level))
+        if found is None:
+            found = _Step(level, *(self._steps[name][begin:end] for name in _STEP_COLUMNS))
+            longest = np.clip(found.longest, self._begin_row[lane_row], self._end_row[lane_row] - 1)
+            found = self._made[lane_row, level] = replace(found, longest=longest)
+        if level < bin_level and end - begin <= MAX_WHOLE_BINS:
+            found = self._made[lane_row, bin_level] = found.coarser(bin_level)
+        return found
 
     def _part(self, lane_row: int, first_bin: int, last_bin: int, bin_level: int) -> _Part | None:
         """The touched bins of one lane row, or None where there are none; kept until another window is asked for."""
@@ -363,20 +408,14 @@ class Ladder:
         table_index = int(self._table[lane_row])
         step = self._step(lane_row, bin_level)
         if step is not None:
-            low, high = self._bins(step, first_bin, last_bin, bin_level)
-            if low == high:
+            found = step.between(first_bin, last_bin, bin_level)
+            if len(found.bin) == 0:
                 return None
-            bins, busy = self._steps["bin"][low:high], self._steps["busy_ns"][low:high]
-            longest = np.clip(self._steps["longest"][low:high], self._begin_row[lane_row], self._end_row[lane_row] - 1)
-            start, duration, name_id = (self._steps[name][low:high] for name in ("start_ns", "duration_ns", "name_id"))
-            if step[0] == bin_level:
-                return _Part(table_index, bins, busy, longest, start, duration, name_id)
-            own = np.arange(high - low, dtype=np.int64)
-            made = stored.coarser(
-                stored.Columns(step[0], bins, busy, own, self._steps["slices"][low:high]), bin_level, duration
+            if found.level < bin_level:
+                found = found.coarser(bin_level)
+            return _Part(
+                table_index, found.bin, found.busy_ns, found.longest, found.start_ns, found.duration_ns, found.name_id
             )
-            at = made.longest
-            return _Part(table_index, made.bin, made.busy_ns, longest[at], start[at], duration[at], name_id[at])
         begin, end = self.rows_in(lane_row, first_bin << bin_level, (last_bin + 1) << bin_level)
         if begin == end:
             return None

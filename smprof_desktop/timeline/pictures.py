@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from smprof.profile.manifest import ProfileError
 from smprof_desktop.timeline.lanes import Lane, Row
@@ -28,6 +29,8 @@ _log = logging.getLogger(__name__)
 
 Key = Row | str
 """A row, or the key of a lane whose curve it is."""
+KeyT = TypeVar("KeyT", Row, str)
+PictureT = TypeVar("PictureT", RowPicture, Curve)
 
 
 @dataclass(frozen=True)
@@ -41,13 +44,14 @@ class Want:
 class Pictures:
     """Pictures of rows and curves, made when first needed and kept while the view stays near.
 
-    With a `maker` that raises Later there are always some: of the ladder alone, or empty, until `install` brings those
-    that are in `wanted`.
+    With a `maker` that raises Later there are always some: on a neighbouring grid, of the ladder alone, of a part of
+    the view or empty, until `install` brings those that are in `wanted`.
     """
 
     def __init__(self, maker: Maker) -> None:
         self.maker = maker
-        self.wanted: list[Want] = []
+        self._unread: list[Want] = []
+        self._late: list[Want] = []
         self.is_late = False
         """Whether some pictures since `begin_frame` were on a neighbouring grid, or missing, for want of time."""
         self._soft_deadline = self._hard_deadline = self._last_deadline = math.inf
@@ -56,6 +60,14 @@ class Pictures:
         self._stopgaps: dict[Key, RowPicture | Curve] = {}
         """What the ladder alone tells, until what is right has been made."""
 
+    @property
+    def wanted(self) -> list[Want]:
+        """What could not be had since `begin_frame`: first what is not in memory, then what there was no time for.
+
+        Of that the last comes first: the next frame goes on from the other end.
+        """
+        return [*self._unread, *reversed(self._late)]
+
     def begin_frame(self, budget_s: float | None, hard_budget_s: float | None) -> None:
         """From here on pictures on a neighbouring grid will do once `budget_s` is spent (None: never).
 
@@ -63,7 +75,7 @@ class Pictures:
         """
         now_s = time.perf_counter()
         self.maker.frames.begin()
-        self.wanted = []
+        self._unread, self._late = [], []
         self.is_late = False
         self._hard_deadline = now_s + hard_budget_s if hard_budget_s is not None else math.inf
         self._soft_deadline = now_s + budget_s if budget_s is not None else self._hard_deadline
@@ -71,26 +83,15 @@ class Pictures:
 
     def row(self, row: Row, kind: str, view: Viewport) -> RowPicture:
         """What a row of a lane of that kind shows; right at least for the view."""
-        found = self._rows.get(row)
-        if found is not None and self._serves(found.window, view):
-            return found
-        if time.perf_counter() < self._hard_deadline:
-            try:
-                made = self._rows[row] = self.maker.row(row, kind, view)
-                self._stopgaps.pop(row, None)
-                return made
-            except Later:
-                self.wanted.append(Want(row, lambda maker: maker.row(row, kind, view)))
-        else:
-            self.is_late = True
-        if found is not None and found.window.covers(view):
+        found = self._near(self._rows, row, view, lambda maker: maker.row(row, kind, view))
+        if found is not None:
             return found
         gap = self._stopgap(row, view, self.maker.stored_level((row,)), lambda: self.maker.coarse_row(row, kind, view))
-        return gap if isinstance(gap, RowPicture) else found or RowPicture.empty(_EVER)
+        return gap if isinstance(gap, RowPicture) else self._rows.get(row, RowPicture.empty(_EVER))
 
     def busy(self, lane: Lane, view: Viewport) -> Curve | None:
         """The lane's busy share; None where there is none to show yet."""
-        found = self._curve(lane.key, view, lambda maker: maker.busy(lane, view))
+        found = self._near(self._curves, lane.key, view, lambda maker: maker.busy(lane, view))
         if found is not None:
             return found
         level = self.maker.stored_level(lane.busy)
@@ -104,7 +105,7 @@ class Pictures:
             maker.counter_range(lane)  # worked out where the curve is, and kept for both
             return maker.counter(lane, view)
 
-        curve = self._curve(lane.key, view, make)
+        curve = self._near(self._curves, lane.key, view, make)
         return (curve, self.maker.counter_range(lane)) if curve is not None and len(curve.value) else None
 
     def curve_in(self, key: str, make: Callable[[Maker], Curve]) -> Curve | None:
@@ -114,7 +115,7 @@ class Pictures:
             try:
                 found = self._curves[key] = make(self.maker)
             except Later:
-                self.wanted.append(Want(key, make))
+                self._unread.append(Want(key, make))
         return found
 
     def install(self, key: Key, picture: RowPicture | Curve | None) -> None:
@@ -142,30 +143,26 @@ class Pictures:
             self._stopgaps[key] = made
         return made
 
-    def _curve(self, key: str, view: Viewport, make: Callable[[Maker], Curve]) -> Curve | None:
-        """The curve of that key, on a neighbouring grid for want of time or data; None where there is none to show."""
-        found = self._curves.get(key)
-        if found is not None and self._serves(found.window, view):
+    def _near(
+        self, kept: dict[KeyT, PictureT], key: KeyT, view: Viewport, make: Callable[[Maker], PictureT]
+    ) -> PictureT | None:
+        """What is right for the view, or, for want of time or data, what covers it on a neighbouring grid, or None."""
+        found = kept.get(key)
+        if found is not None and found.window.holds(view):
             return found
-        if time.perf_counter() < self._hard_deadline:
+        is_near = found is not None and found.window.covers(view)
+        if time.perf_counter() < (self._soft_deadline if is_near else self._hard_deadline):
             try:
-                made = self._curves[key] = make(self.maker)
+                made = kept[key] = make(self.maker)
+            except Later:
+                self._unread.append(Want(key, make))
+            else:
                 self._stopgaps.pop(key, None)
                 return made
-            except Later:
-                self.wanted.append(Want(key, make))
         else:
             self.is_late = True
-        return found if found is not None and found.window.covers(view) else None
-
-    def _serves(self, window: Window, view: Viewport) -> bool:
-        """Whether what was made for a window may be shown."""
-        if window.holds(view):
-            return True
-        if time.perf_counter() < self._soft_deadline or not window.covers(view):
-            return False
-        self.is_late = True
-        return True
+            self._late.append(Want(key, make))
+        return found if is_near else None
 
 
 def fetch(
