@@ -33,8 +33,8 @@ from PySide6.QtWidgets import QApplication
 from smprof.profile.guard_child import Spare
 from smprof.profile.manifest import ProfileError
 from smprof_desktop import destination
-from smprof_desktop.progress import CancelCheck, Progress, silent
 from smprof_desktop.notes import Notes
+from smprof_desktop.progress import CancelCheck, Progress, silent
 from smprof_desktop.session import Session
 from smprof_desktop.settings import Settings
 from smprof_desktop.tasks import Tasks, sentence_of
@@ -44,6 +44,7 @@ from smprof_desktop.window.theme import ThemeSwitch
 
 if TYPE_CHECKING:
     from smprof.profile.reader import Profile
+    from smprof_desktop.timeline.lane_view import LaneView
 
 Range = tuple[int, int]
 """[begin, end) in ns from the profile's start, as the command line gives it."""
@@ -60,12 +61,16 @@ _HARMLESS = (
 
 
 def run(
-    targets: Sequence[str], page: str | None = None, range_ns: Range | None = None, select: str | None = None
+    targets: Sequence[str],
+    page: str | None = None,
+    range_ns: Range | None = None,
+    select: str | None = None,
+    lanes: LaneView | None = None,
 ) -> int:
     """Open the window, load the targets beside it, return the exit code once it is closed.
 
-    `page`, `range_ns` and `select` are shown once the targets are loaded; without targets `page` at once. Without a
-    range the selected slice is framed.
+    `page`, `range_ns`, `select` and `lanes` are shown once the targets are loaded; without targets `page` at once.
+    Without a range the selected slice is framed.
 
     Raises:
         ProfileError: there is no display to open a window on.
@@ -86,7 +91,7 @@ def run(
     if targets:
         # Imports on the task's thread would hold up the first picture.
         window.painted.connect(
-            lambda: window.load(targets, lambda: _show_asked(window, page or "dashboard", range_ns, select))
+            lambda: window.load(targets, lambda: _show_asked(window, page or "dashboard", range_ns, select, lanes))
         )
     elif page is not None:
         window.go_to_page(page)
@@ -118,6 +123,7 @@ def snapshot(
     scale: float = 1.0,
     progress: Progress = silent,
 ) -> None:
+    lanes: LaneView | None = None,
     """Write one page as a PNG of `size` × `scale` pixels, without a screen, once everything visible on it is final.
 
     Reads and writes no settings, and always draws in one font, so that the same profile gives the same picture.
@@ -148,7 +154,7 @@ def snapshot(
         window.show()
         if targets:
             session.open(_open_targets(targets, progress, lambda: False), targets)
-        _show_asked(window, page, range_ns, select, must_find=True)
+        _show_asked(window, page, range_ns, select, lanes, must_find=True)
         _wait_until_final(application, window, tasks)
         _write(window, out, scale)
     finally:
@@ -184,9 +190,14 @@ def _open_targets(
 
 
 def _show_asked(
-    window: MainWindow, page: str, range_ns: Range | None, select: str | None, must_find: bool = False
+    window: MainWindow,
+    page: str,
+    range_ns: Range | None,
+    select: str | None,
+    lanes: LaneView | None = None,
+    must_find: bool = False,
 ) -> None:
-    """Show the page, range and slice of the command line. Raises ProfileError, or says it in the window."""
+    """Show the page, range, slice and lanes of the command line. Raises ProfileError, or says it in the window."""
     profile = window.session.profile
     window.go_to_page(page)
     if profile is None:
@@ -208,6 +219,8 @@ def _show_asked(
             if hasattr(window.page, "show_range"):  # a page of figures, which does not follow what the timeline shows
                 window.page.show_range(begin_ns, end_ns)
 
+        if lanes is not None:
+            window.show_lanes(lanes)
     if select is None:
         show(None)
     elif must_find:

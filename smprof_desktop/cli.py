@@ -18,6 +18,7 @@ from smprof_desktop.progress import Cancelled, Progress
 
 if TYPE_CHECKING:
     from smprof.profile.reader import Profile
+    from smprof_desktop.timeline.lane_view import LaneView
 
 PROGRAM = "smprof-desktop"
 PAGES = ("load", "dashboard", "timeline", "advice", "information", "settings", "shortcuts")
@@ -100,6 +101,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--page", choices=PAGES, help="page to show first")
     _add_range(parser)
     _add_select(parser)
+    _add_lanes(parser)
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     parser.set_defaults(run=_open_window)
     return parser.parse_args(arguments)
@@ -162,6 +164,7 @@ def _snapshot_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", type=_size, default=(1280, 800), metavar="WxH", help="in pixels before scaling")
     _add_range(parser)
     _add_select(parser)
+    _add_lanes(parser)
     parser.add_argument("--theme", choices=("light", "dark"), default="light")
     parser.add_argument("--scale", type=_scale, default=1.0, metavar="N", help="pixels of the picture per pixel")
     parser.set_defaults(run=_snapshot)
@@ -209,7 +212,18 @@ def _add_select(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--select",
         metavar="TEXT",
-        help="select the first slice of that name, or that contains it; framed unless --range is given",
+        help="select the first slice of that name, or that contains it; framed unless --range is given; "
+        "a copied link names a slice as #HOST/PROCESS/TABLE/ROW@START:NAME",
+    )
+
+
+def _add_lanes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--lanes",
+        type=_lanes,
+        metavar="VIEW",
+        help="which lanes of the timeline are open, pinned, hidden and on top, as a copied link has it: "
+        "open:KEY,close:KEY,pin:KEY,hide:KEY,pack:KEY,order:GROUP>KEY>KEY,find:TEXT,top:KEY",
     )
 
 
@@ -222,6 +236,15 @@ def _range(text: str) -> tuple[int, int]:
     if range_ns[0] >= range_ns[1]:
         raise argparse.ArgumentTypeError(f"{text!r} is empty: B must be below E")
     return range_ns
+
+
+def _lanes(text: str) -> LaneView:
+    from smprof_desktop.timeline.lane_view import LaneView
+
+    try:
+        return LaneView.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _size(text: str) -> tuple[int, int]:
@@ -265,7 +288,7 @@ def _open_window(options: argparse.Namespace) -> int:
         targets.check(options.targets)
     from smprof_desktop.app import run
 
-    return int(run(options.targets, options.page, options.range_ns, options.select))
+    return int(run(options.targets, options.page, options.range_ns, options.select, options.lanes))
 
 
 def _import(options: argparse.Namespace) -> int:
@@ -364,6 +387,7 @@ def _snapshot(options: argparse.Namespace) -> int:
             options.theme,
             options.scale,
             progress,
+            options.lanes,
         )
     return 0
 

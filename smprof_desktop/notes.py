@@ -15,7 +15,7 @@ import json
 import logging
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -122,6 +122,7 @@ class Notes:
         self.notice = ""
         """What could not be read, as one sentence; empty where all could."""
         self._values: dict[str, Any] = {}
+        self._lent: dict[str, Any] = {}
         for place in (path, base):
             found = _read(place) if place is not None else None
             if found is not None:
@@ -140,7 +141,19 @@ class Notes:
     def get(self, key: str) -> Any:
         """The value, which is not to be changed in place. Raises KeyError where no note is declared under the key."""
         note = NOTES[key]
-        return self._values.get(key, note.default)
+        return self._lent[key] if key in self._lent else self._values.get(key, note.default)
+
+    def lend(self, values: Mapping[str, Any]) -> None:
+        """Have keys read as these values until they are set; nothing is written. Raises as `set`.
+
+        For a view that came from elsewhere: to look at it must not change what the user noted.
+        """
+        for key, value in values.items():
+            self._check(key, value)
+        changed = [key for key, value in values.items() if value != self.get(key)]
+        self._lent.update(values)
+        for key in changed:
+            self.changed.emit(key)
 
     def fresh(self, key: str) -> Any:
         """The value as another window may just have left it: what a change to a part of it begins with."""
@@ -150,12 +163,12 @@ class Notes:
 
     def set(self, key: str, value: Any) -> None:
         """Change a value. Raises KeyError for an unknown key, ValueError for a value that the note cannot have."""
-        if NOTES[key].sound(value) != value:
-            raise ValueError(f"{key} cannot be {str(value)[:200]}")
+        self._check(key, value)
         if value == self.get(key):
             return
         others = self._refresh(key)
         self._values[key] = value
+        self._lent.pop(key, None)
         self._write()
         for changed in (key, *others):
             self.changed.emit(changed)
@@ -166,9 +179,15 @@ class Notes:
         if found is None:
             return []
         theirs, _ = found
-        before = self._values
-        self._values = {**theirs, **({but: before[but]} if but in before else {})}
-        return [key for key in NOTES if key != but and self.get(key) != before.get(key, NOTES[key].default)]
+        before = {key: self.get(key) for key in NOTES}
+        mine = self._values
+        self._values = {**theirs, **({but: mine[but]} if but in mine else {})}
+        return [key for key in NOTES if key != but and self.get(key) != before[key]]
+
+    @staticmethod
+    def _check(key: str, value: Any) -> None:
+        if NOTES[key].sound(value) != value:
+            raise ValueError(f"{key} cannot be {str(value)[:200]}")
 
     def _write(self) -> None:
         if self.path is None:
@@ -217,9 +236,14 @@ def beside(folder: Path) -> Path:
     return folder.with_name(folder.name + ENDING)
 
 
+def folders_of(profile: Profile) -> set[Path | None]:
+    """The folders of the profiles that this one consists of; None among them for what lies otherwise."""
+    return {_root(process.folder, process.info.folder) for process in profile.processes}
+
+
 def _beside(profile: Profile) -> Path | None:
     """The place of the sidecar beside the one folder that the profile lies in; None where it may not be there."""
-    roots = {_root(process.folder, process.info.folder) for process in profile.processes}
+    roots = folders_of(profile)
     root = roots.pop() if len(roots) == 1 else None
     if root is None or not root.name or not (root / MANIFEST_NAME).is_file() or store.keeps(root):
         return None

@@ -253,3 +253,19 @@ def test_a_change_to_a_part_begins_with_what_another_window_left(tmp_path: Path)
     two.set("pinned", [*two.fresh("pinned"), "b"])
     assert json.loads(path.read_bytes()) == {"pinned": ["a", "b"]}
     assert heard == ["pinned", "pinned"]
+
+
+def test_lent_values_show_until_they_are_set_and_are_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "run.notes.json"
+    mine = Notes(path)
+    mine.set("pinned", ["mine"])
+    heard: list[str] = []
+    mine.changed.connect(heard.append)
+    mine.lend({"pinned": ["theirs"], "hidden": []})
+    assert (mine.get("pinned"), heard) == (["theirs"], ["pinned"])
+    mine.set("hidden", ["a"])
+    assert json.loads(path.read_bytes()) == {"hidden": ["a"], "pinned": ["mine"]}
+    mine.set("pinned", ["theirs", "more"])
+    assert json.loads(path.read_bytes())["pinned"] == ["theirs", "more"]
+    with pytest.raises(ValueError, match="pinned"):
+        mine.lend({"pinned": "a"})

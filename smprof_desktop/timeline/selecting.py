@@ -196,10 +196,12 @@ class Selecting:
         if found is not None and self._session.selection == origin:
             self._session.select(found)
 
+        self._timeline.restoring.go_on()
 
 def _look_up(profile: Profile, ref: SliceRef, _progress: Progress, _cancelled: CancelCheck) -> Selected:
     return links.look_up(profile, ref)
 
 
+        self._timeline.restoring.go_on()
 def _neighbour(scene: Scene, ref: SliceRef, step: int, _progress: Progress, _cancelled: CancelCheck) -> SliceRef | None:
     return scene.neighbour(ref, step, waits=True)

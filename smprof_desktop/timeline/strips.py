@@ -121,8 +121,8 @@ class Strips:
             edges_ns = view.begin_ns + (np.arange(int(view.width_px) + 1) * view.ns_per_px).astype(np.int64)
             over = np.searchsorted(steps.start_ns, edges_ns, "right") - 1
             numbers = np.unique(np.clip(np.concatenate(([first], over, [behind - 1])), first, behind - 1))
-        x0_px = np.clip(view.xs_px(steps.start_ns[numbers]), -_BEYOND_PX, view.width_px + _BEYOND_PX)
-        x1_px = np.clip(view.xs_px(steps.end_ns[numbers]), -_BEYOND_PX, view.width_px + _BEYOND_PX)
+        x0_px = np.clip(view.xs_px(steps.start_ns[numbers]), 0.0, view.width_px + _BEYOND_PX)
+        x1_px = np.clip(view.xs_px(steps.end_ns[numbers]), 0.0, view.width_px + _BEYOND_PX)
         is_wide = (x1_px - x0_px >= MIN_STEP_PX).tolist()
         lefts, rights, found = x0_px.tolist(), x1_px.tolist(), numbers.tolist()
         bars = []

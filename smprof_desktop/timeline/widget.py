@@ -50,6 +50,7 @@ from smprof_desktop.timeline.marking import Marking
 from smprof_desktop.timeline.paint_frame import FramePainter, PaintFault
 from smprof_desktop.timeline.paint_raster import RasterPainter
 from smprof_desktop.timeline.pictures import Key, Want
+from smprof_desktop.timeline.restoring import Restoring
 from smprof_desktop.timeline.scene import Opened, Scene, with_scroll
 from smprof_desktop.timeline.selecting import Selecting
 from smprof_desktop.timeline.stepping import Stepping
@@ -102,6 +103,7 @@ class TimelineWidget(QAbstractScrollArea):
         self.linking = AllLinks(self)
         self.marking = Marking(self)
         self.stepping = Stepping(self)
+        self.restoring = Restoring(self)
         self.arranging = Arranging(self)
         self._gestures = Gestures(self)
         self.expanded: frozenset[str] = frozenset()
@@ -375,7 +377,7 @@ class TimelineWidget(QAbstractScrollArea):
         self.linking.forget()
         self.stepping.forget()
         self.marking.follow_notes()
-        self.linking.forget()
+        self.restoring.forget()
         self._is_fetching = False
         self.tasks.cancel_kind(FETCHING)
         self.axis = self._make_axis(profile)
@@ -395,6 +397,7 @@ class TimelineWidget(QAbstractScrollArea):
         self.stepping.follow(self.session.selection)
         if self.session.selection is not None:
             self.selecting.look_at(self.session.selection)
+        self.restoring.go_on()
 
     def _on_not_opened(self, sentence: str) -> None:
         self._is_opening = False

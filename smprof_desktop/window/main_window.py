@@ -39,9 +39,11 @@ from smprof_desktop.window.load_page import LoadPage, targets_text
 from smprof_desktop.window.loading_line import LoadingLine
 from smprof_desktop.window.page_list import PageList
 
+from smprof_desktop.window.sharing import Sharing
 if TYPE_CHECKING:
     from smprof.profile.reader import Profile
 
+    from smprof_desktop.timeline.lane_view import LaneView
 OpenTargets = Callable[[Sequence[str], Progress, CancelCheck], "Profile"]
 
 Found = tuple[SliceRef, int, int]
@@ -71,6 +73,7 @@ class MainWindow(QMainWindow):
         self.session, self.tasks, self.settings = session, tasks, settings
         self._open_targets = open_targets
         self._loading: int | None = None
+        self._sharing = Sharing(self)
         self._held: Profile | None = None
         self._is_finding = False
         self._is_painted = False
@@ -118,6 +121,10 @@ class MainWindow(QMainWindow):
     @property
     def is_final(self) -> bool:
         """Whether nothing is being loaded or looked for and the page shows all it will."""
+    def built_page(self, key: str) -> QWidget | None:
+        """The page of that key, if it was ever shown."""
+        return self._pages.get(key)
+
         is_busy = self._loading is not None or self._is_finding
         return not is_busy and bool(getattr(self.page, "is_final", True))
 
@@ -194,6 +201,13 @@ class MainWindow(QMainWindow):
     def show_longest(self, kernel: str, range_ns: tuple[int, int] | None = None) -> None:
         """Show the longest execution of that kernel, in the range or at all, on the Timeline, selected and framed."""
         profile = self.session.profile
+    def show_lanes(self, view: LaneView) -> None:
+        """Have the lanes stand as a copied link says, if it is the Timeline that is shown."""
+        from smprof_desktop.window.timeline_page import TimelinePage
+
+        if isinstance(self.page, TimelinePage):
+            self.page.timeline.restoring.ask(view)
+
         if profile is None:
             return
 
@@ -240,6 +254,18 @@ class MainWindow(QMainWindow):
     def switch_pane(self) -> None:
         """Move the keyboard from the left pane to the page or back."""
         if self._navigation.hasFocus():
+    def copy_link(self) -> None:
+        """Put the command line on the clipboard that opens this view elsewhere."""
+        self._sharing.copy_link()
+
+    def export_excerpt(self) -> None:
+        """Ask what of the visible or selected range to write as a profile of its own, and write it."""
+        self._sharing.export_excerpt()
+
+    def save_picture(self) -> None:
+        """Save the timeline as it is seen."""
+        self._sharing.save_picture()
+
             self._focus_page()
         else:
             self._navigation.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -517,10 +543,11 @@ class MainWindow(QMainWindow):
 
 
 def find_with_times(profile: Profile, text: str) -> Found | None:
-    """What `slices.find` finds, with its start and end in ns."""
+    """The slice that a text names exactly, else what `slices.find` finds, with its start and end in ns."""
+    from smprof_desktop import link
     from smprof_desktop.analysis import slices
 
-    ref = slices.find(profile, text)
+    ref = link.find_exact(profile, text) or slices.find(profile, text)
     return None if ref is None else (ref, *slices.times_of(profile, ref))
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from functools import partial
+
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QTableWidgetItem, QVBoxLayout, QWidget
 
@@ -147,8 +149,10 @@ class MarksPane(QWidget):
     def _on_edited(self, item: QTableWidgetItem) -> None:
         if self._is_filling or item.column() != TEXT:
             return
-        mark: Mark = item.data(_MARK)
-        text = item.text().strip()[:MAX_TEXT]
+        # Once the line that it was written in is closed: the rows are made anew.
+        QTimer.singleShot(0, self, partial(self._rename, item.data(_MARK), item.text().strip()[:MAX_TEXT]))
+
+    def _rename(self, mark: Mark, text: str) -> None:
         renamed = marks.rename(self._session.notes, mark, text)
         if self._timeline.marking.selected == mark:
             self._timeline.marking.select(renamed)

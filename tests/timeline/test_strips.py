@@ -157,7 +157,7 @@ def test_bars_hold_every_step_in_view_once(
             assert bar.width_px == pytest.approx(max(width, 1.0))
         if bar.joined > 1:
             last = made[bar.number + bar.joined - 1]
-            clipped = [min(max(view.x_px(time_ns), -4), width_px + 4) for time_ns in last]
+            clipped = [min(max(view.x_px(time_ns), 0), width_px + 4) for time_ns in last]
             assert clipped[1] - clipped[0] < MIN_STEP_PX or len(covered) > 4 * width_px
     lefts = [bar.x_px for bar in bars]
     assert lefts == sorted(lefts)
