@@ -123,10 +123,22 @@ CASES: dict[int, tuple[str, ...]] = {
         f"{KINETO}test_d35_kernels_that_overlap_on_one_stream_are_all_there",
         "test_report.py::test_overlapping_kernels_of_one_stream_are_both_there",
         "timeline/test_scene.py::test_overlapping_slices_of_one_stream_are_both_drawn_on_two_rows",
+        "timeline/test_level.py::test_overlapping_slices_and_instants_are_all_in_the_picture",
     ),
-    37: (f"{KINETO}test_d37_python_frames_modules_and_record_functions_are_kept",),
-    38: (f"{HERE}test_d38_a_parent_lies_above_children_that_were_recorded_first",),
-    39: (f"{HERE}test_d39_hundreds_of_streams_stay_what_they_are",),
+    37: (
+        f"{KINETO}test_d37_python_frames_modules_and_record_functions_are_kept",
+        "timeline/test_scene.py::test_deeply_nested_frames_are_all_drawn",
+        "timeline/test_level.py::test_overlapping_slices_and_instants_are_all_in_the_picture",
+    ),
+    38: (
+        f"{HERE}test_d38_a_parent_lies_above_children_that_were_recorded_first",
+        "timeline/test_level.py::test_long_parents_are_painted_above_their_children",
+    ),
+    39: (
+        f"{HERE}test_d39_hundreds_of_streams_stay_what_they_are",
+        "timeline/test_packing.py::test_every_slice_is_drawn_once_and_where_it_was_recorded",
+        "timeline/test_packing.py::test_a_trace_of_replayed_graphs_loses_nothing",
+    ),
     # E. Huge data
     41: (
         "importers/test_hostile.py::test_a_small_file_that_unpacks_to_anything_is_refused",
@@ -157,6 +169,11 @@ CASES: dict[int, tuple[str, ...]] = {
     63: (
         f"{KINETO}test_a2_a4_h60_h63_names_come_back_as_they_were",
         "analysis/test_names.py::test_what_is_no_symbol_stays_as_it_was_recorded",
+    ),
+    # I. The window
+    71: (
+        "timeline/test_arranging.py::test_pins_outlast_loading_and_unpinning_another",
+        "timeline/test_arrangement.py::test_unpinning_one_leaves_the_others",
     ),
 }
 

@@ -6,6 +6,7 @@ a pin must outlast a profile that is still being loaded.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -180,12 +181,13 @@ def _filtered(
 ) -> tuple[frozenset[str] | None, frozenset[str], int | None]:
     """Lanes that a filter leaves, groups that are open then, and how many lanes it finds.
 
-    A lane is found if every word of the filter stands in its name or in that of a group around it.
+    A lane is found if every word of the filter stands in its name or in that of a group around it. A number belongs to
+    the word before it, and is meant as a whole: `stream 7` is neither stream 70 nor a stream of GPU-7.
     """
-    words = text.casefold().split()
+    words = _words(text)
     if not words:
         return None, expanded, None
-    found = {key for key, path in tree.paths.items() if all(word in path for word in words)}
+    found = {key for key, path in tree.paths.items() if all(word.search(path) for word in words)}
     around: set[str] = set()
     for key in found:
         parent = tree.parents.get(key)
@@ -193,6 +195,16 @@ def _filtered(
             around.add(parent)
             parent = tree.parents.get(parent)
     return frozenset(found | around), expanded | around, len(found)
+
+
+def _words(text: str) -> list[re.Pattern[str]]:
+    parts: list[str] = []
+    for word in text.casefold().split():
+        if word.isdecimal() and parts:
+            parts[-1] += rf"[^\S\n]+{word}"
+        else:
+            parts.append((r"(?<!\d)" if word.isdecimal() else "") + re.escape(word))
+    return [re.compile(part + (r"(?!\d)" if part[-1].isdecimal() else "")) for part in parts]
 
 
 def _moved(keys: tuple[str, ...], key: str, before: str | None) -> tuple[str, ...]:

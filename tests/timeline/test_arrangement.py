@@ -144,6 +144,25 @@ def test_a_filter_leaves_what_it_finds_and_the_groups_around(scene: Scene) -> No
     assert shown(scene.tree, frozenset(), replace(AS_RECORDED, filter="  ")).matching is None
 
 
+@pytest.mark.parametrize(
+    ("text", "streams"),
+    [
+        ("stream 7", ["stream 7", "stream 7"]),
+        ("7", ["stream 7", "stream 7"]),
+        ("stream 70", ["stream 70"]),
+        ("gpu-1", ["stream 7", "stream 70"]),
+        ("gpu-10", []),
+        ("stream gpu-0", ["stream 7"]),
+        ("(a) [b", []),
+    ],
+)
+def test_a_number_is_meant_as_a_whole(tmp_path: Path, text: str, streams: list[str]) -> None:
+    profile = make_profile(tmp_path, "process 0 pid=9\nkernel 0/7 0+9 k\nkernel 1/7 0+9 k\nkernel 1/70 0+9 k")
+    tree = lanes.build(profile)
+    found = shown(tree, everything(tree), replace(AS_RECORDED, filter=text))
+    assert [lane.label for lane in found.lanes if lane.kind == "stream"] == streams
+
+
 def test_pinned_lanes_show_whatever_the_filter(scene: Scene) -> None:
     arrangement = replace(AS_RECORDED.with_pinned(DEVICE, True), filter="cpu")
     found = labels(shown(scene.tree, everything(scene.tree), arrangement))
