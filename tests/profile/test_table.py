@@ -85,3 +85,16 @@ def test_a_profile_is_closed_while_a_column_is_read_that_needs_another_table(
     for thread in (reader, closer):
         thread.join(10)
         assert not thread.is_alive()
+
+
+def test_what_is_looked_at_in_passing_is_not_kept() -> None:
+    table = Table("device", ROWS, loaded, piece, ENDS)
+    assert table.pieces() == [(0, 30), (30, 60), (60, 100)]
+    for begin, end in [*table.pieces(), (29, 61), (5, 5), (-3, 400)]:
+        assert table.passing("start_ns", begin, end).tolist() == list(range(max(begin, 0), min(end, ROWS)))
+    assert table.columns_held() == frozenset()
+    table.part("start_ns", 30, 40)
+    assert table.passing("start_ns", 30, 60).tolist() == list(range(30, 60))
+    whole = Table("device", ROWS, loaded)
+    assert whole.pieces() == [(0, ROWS)] and len(whole.passing("start_ns", 10, 20)) == 10
+    assert Table("device", 0, loaded).pieces() == []

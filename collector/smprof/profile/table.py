@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from smprof.profile import columns as cols
 from smprof.profile.schema import LOST_NAME, NONE, Column, column
 
+_PASSING_ROWS = 250_000
+"""How many rows `Table.pieces` takes at a time where the file does not say."""
+
 
 class Names:
     """The names of one process, by id. An id that is not among them reads as "(name lost)"."""
@@ -98,6 +101,24 @@ class Table:
         origin = int(self._piece_ends[first - 1]) if first else 0
         pieces = [self._piece(name, index) for index in range(first, last + 1)]
         return (pieces[0] if len(pieces) == 1 else np.concatenate(pieces))[begin - origin : end - origin]
+
+    def pieces(self) -> list[tuple[int, int]]:
+        """[begin, end) of all rows, in pieces that `passing` reads by themselves where the file allows it."""
+        ends = self._piece_ends.tolist() if self._load_piece is not None else []
+        ends = ends or [*range(_PASSING_ROWS, self._rows, _PASSING_ROWS), self._rows]
+        return [(begin, end) for begin, end in zip([0, *ends[:-1]], ends, strict=True) if begin < end]
+
+    def passing(self, name: str, begin: int, end: int) -> NDArray[Any]:
+        """Rows [begin, end) of a column as `part`, for a look that all rows pass: what is read for it is not kept."""
+        found = self.held(name, begin, end)
+        if found is not None or self._load_piece is None:
+            return found if found is not None else self.part(name, begin, end)
+        begin, end = max(begin, 0), min(end, self._rows)
+        first = int(np.searchsorted(self._piece_ends, begin, "right"))
+        last = int(np.searchsorted(self._piece_ends, end, "left"))
+        origin = int(self._piece_ends[first - 1]) if first else 0
+        read = [self._load_piece(column(self.name, name), index) for index in range(first, last + 1)]
+        return (read[0] if len(read) == 1 else np.concatenate(read))[begin - origin : end - origin]
 
     def at(self, name: str, rows: NDArray[np.int64]) -> NDArray[Any]:
         """The values of a column at some rows; reads no more than the row groups they stand in."""
