@@ -18,6 +18,7 @@ from smprof_desktop.timeline.step_list import StepList
 
 MIN_STEP_PX = 3.0
 """Narrower steps become one bar with their neighbours."""
+MAX_FLAGS = 1_000
 MIN_FLAG_PX, MAX_FLAG_PX = 10.0, 180.0
 _PADDING_PX = 8.0
 _MERGED = 2
@@ -38,10 +39,20 @@ class Strips:
         self._metrics = metrics
         self._elider = elider
         self._axis = axis
-        self.marks: tuple[Mark, ...] = ()
-        """By start."""
+        self.marks = ()
         self.selected: Mark | None = None
         self.steps = StepList()
+
+    @property
+    def marks(self) -> tuple[Mark, ...]:
+        """The marks, by start."""
+        return self._marks
+
+    @marks.setter
+    def marks(self, marks: tuple[Mark, ...]) -> None:
+        self._marks = marks
+        self._begin_ns = np.array([mark.begin_ns for mark in marks], np.int64)
+        self._end_ns = np.array([mark.end_ns for mark in marks], np.int64)
 
     @property
     def marks_px(self) -> float:
@@ -82,31 +93,35 @@ class Strips:
     def _flags(self, frame: Frame) -> tuple[MarkFlag, ...]:
         """In order from the left; a range whose start is out of sight has its flag at the edge."""
         view = frame.view
-        seen: list[tuple[int, float, float]] = []
-        last_px = -1
-        for number, mark in enumerate(self.marks):
-            if mark.begin_ns > view.end_ns:
-                break
-            x_px, end_px = view.x_px(mark.begin_ns), view.x_px(mark.end_ns)
-            if end_px < 0 or x_px > view.width_px:
-                continue
-            x_px, end_px = max(x_px, -_BEYOND_PX), min(end_px, view.width_px + _BEYOND_PX)
-            if round(x_px) == last_px and mark != self.selected and not mark.is_range:
-                continue
-            last_px = round(x_px)
-            seen.append((number, frame.header_px + x_px, frame.header_px + end_px))
-        flags = []
-        for index, (number, x_px, end_px) in enumerate(seen):
-            mark = self.marks[number]
-            flag_px = max(x_px, frame.header_px)
-            follows_px = next((x for _, x, _ in seen[index + 1 :] if x > flag_px), frame.header_px + view.width_px)
+        seen = np.flatnonzero((self._begin_ns <= view.end_ns) & (self._end_ns >= view.begin_ns))
+        x_px = np.maximum(view.xs_px(self._begin_ns[seen]), -_BEYOND_PX)
+        end_px = np.minimum(view.xs_px(self._end_ns[seen]), view.width_px + _BEYOND_PX)
+        # Of those that would look the same the first is drawn, and the selected one in any case.
+        at_px, to_px = np.rint(x_px), np.rint(end_px)
+        is_drawn = np.append(True, (at_px[1:] != at_px[:-1]) | (to_px[1:] != to_px[:-1]))[: len(seen)]
+        is_drawn[MAX_FLAGS:] = False
+        if self.selected is not None:
+            is_drawn |= (self._begin_ns[seen] == self.selected.begin_ns) & (self._end_ns[seen] == self.selected.end_ns)
+        drawn = np.flatnonzero(is_drawn)
+        flags: list[MarkFlag] = []
+        follows_px = last_px = frame.header_px + view.width_px
+        for number, left_px, right_px in zip(
+            reversed(seen[drawn].tolist()),
+            reversed((x_px[drawn] + frame.header_px).tolist()),
+            reversed((end_px[drawn] + frame.header_px).tolist()),
+            strict=True,
+        ):
+            mark = self._marks[number]
+            flag_px = max(left_px, frame.header_px)
+            if flag_px < last_px:
+                follows_px, last_px = last_px, flag_px
             room_px = min(max(follows_px - flag_px, MIN_FLAG_PX), MAX_FLAG_PX)
             text = mark.text.strip() or (frame.axis or self._axis).text(mark.begin_ns)
             text = self._elider.elided(text, room_px - _PADDING_PX)
             width_px = self._elider.width_px(text) + _PADDING_PX if text else MIN_FLAG_PX
             is_selected = mark == self.selected
-            flags.append(MarkFlag(number, x_px, end_px, flag_px, width_px, text, mark.is_range, is_selected))
-        return tuple(flags)
+            flags.append(MarkFlag(number, left_px, right_px, flag_px, width_px, text, mark.is_range, is_selected))
+        return tuple(reversed(flags))
 
     def _bars(self, frame: Frame) -> tuple[StepBar, ...]:
         """In order from the left. Runs of steps too narrow to be told apart are one bar."""
