@@ -97,6 +97,7 @@ class ExcerptDialog(QDialog):
         self.close_button.clicked.connect(self._cancel_or_close)
         self.as_chrome.toggled.connect(self._propose)
         self.out.textChanged.connect(self._enable)
+        self.redacts.toggled.connect(self._on_redacts)
         session.profile_changed.connect(self._on_profile)
         self._propose()
         self._preview()
@@ -169,11 +170,18 @@ class ExcerptDialog(QDialog):
         rows = [(one.kind, one.where, f"{one.count:,}", elide_middle(one.example, 200)) for one in found]
         self.findings.fill(rows)
         self.bar.setValue(0)
-        self.note.setText(
-            "This is what is taken out, with an example each as it was recorded."
-            if rows
-            else "Nothing private was found."
-        )
+        self._tell_findings()
+
+    def _on_redacts(self, _is_checked: bool) -> None:
+        if self.findings.rowCount():
+            self._tell_findings()
+
+    def _tell_findings(self) -> None:
+        if self.findings.rowCount():
+            what = "This is taken out" if self.redacts.isChecked() else "This stays in what is written"
+            self.note.setText(f"{what}; the examples are as they were recorded.")
+        else:
+            self.note.setText("Nothing private was found.")
 
     def _start(self) -> None:
         request = Request(
