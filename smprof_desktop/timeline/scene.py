@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from smprof.profile.schema import SLICE_TABLES
 from smprof_desktop.slice_ref import SliceRef
-from smprof_desktop.timeline import arrows
+from smprof_desktop.timeline import arrows, overlays
 from smprof_desktop.timeline.all_links import LinksInView, Request
 from smprof_desktop.timeline.arrangement import NOTE_KIND, Arrangement
 from smprof_desktop.timeline.axis import Axis, base_label, ticks
-from smprof_desktop.timeline.colours import COUNTER, CURVE, DENSITY
+from smprof_desktop.timeline.colours import COUNTER, CURVE, DENSITY, DIMMED
 from smprof_desktop.timeline.curves import curve_rects, mean_in_view, share_line, share_text, value_text
 from smprof_desktop.timeline.draw_list import Arrow, Box, DrawList, Header, Hit, Label, Rects
 from smprof_desktop.timeline.labels import MIN_LABEL_PX, Elider, TextWidth
@@ -51,6 +51,14 @@ class _Parts:
     curves: list[Rects]
     scrolled_px: float
     """Where the scrolled lanes begin in the widget, below the pinned ones."""
+
+
+class DrawnRow(NamedTuple):
+    """Row `number` of a lane's `rows`, and its top in the widget."""
+
+    lane: Lane
+    number: int
+    y_px: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +95,8 @@ class Scene:
         self.selected: Selected | None = None
         self.all_links: LinksInView | None = None
         """None: they are not asked for, or not there yet."""
+        self.matches: tuple[NDArray[np.bool_], ...] | None = None
+        """Of each process by `names.id`, and one more for lost names, which names are not dimmed; None: none are."""
         self._waits = waits
         self._maker = opened.maker if waits else opened.maker.held()
         self._elider = Elider(text_width)
@@ -194,6 +204,9 @@ class Scene:
             steps=strips.steps,
             pinned_px=placed.stuck_px,
             pin_px=self.metrics.pin_px,
+            area=overlays.area_band(self, frame, self._elider.width_px),
+            ruler=overlays.ruler_line(frame, self._elider.width_px),
+            snapped=overlays.snapped_edge(frame),
             drop_px=frame.drop_px,
             is_final=not self._pictures.wanted and not self._pictures.is_late,
         )
@@ -218,10 +231,35 @@ class Scene:
             return Hit("note", lane.key)
         if x_px < frame.header_px:
             return Hit("pin" if x_px >= frame.header_px - self.metrics.pin_px else "header", lane.key)
-        row = int((y_px - self.top_px - placed.y_px(index) - self.metrics.gap_px / 2) // self.metrics.row_px)
-        if not 0 <= row < self._rows_shown(lane, layout):
+        row = self.row_at(frame, y_px)
+        if row is None:
             return Hit("lane", lane.key)
-        return self._slice_at(lane, row, frame.view, x_px - frame.header_px) or Hit("lane", lane.key)
+        return self._slice_at(lane, row.number, frame.view, x_px - frame.header_px) or Hit("lane", lane.key)
+
+    def row_at(self, frame: Frame, y_px: float) -> DrawnRow | None:
+        """The row of slices at a height of the widget; None where none is drawn."""
+        placed = self.placed(frame)
+        index = placed.at(y_px - self.top_px) if self.top_px <= y_px < frame.height_px else None
+        if index is None:
+            return None
+        lane = placed.layout.lanes[index]
+        top_px = self.top_px + placed.y_px(index) + self.metrics.gap_px / 2
+        number = int((y_px - top_px) // self.metrics.row_px)
+        if not 0 <= number < self._rows_shown(lane, placed.layout):
+            return None
+        return DrawnRow(lane, number, top_px + number * self.metrics.row_px)
+
+    def edges_in(self, row: Row, begin_ns: int, end_ns: int, bin_level: int) -> NDArray[np.int64]:
+        """Starts and ends of a row's slices that touch [begin_ns, end_ns), as far as they are in memory.
+
+        Where slices are drawn as columns, those of the longest one of each.
+        """
+        ladder = self._maker.ladders[row.process]
+        try:
+            found = ladder.window(row.lane_rows, begin_ns, end_ns, bin_level)
+        except Later:
+            found = ladder.stored_columns(row.lane_rows, begin_ns, end_ns, bin_level)
+        return np.concatenate((found.start_ns, found.end_ns))
 
     def overview_time_ns(self, frame: Frame, x_px: float) -> int:
         """The time at a point of the overview strip."""
@@ -354,7 +392,8 @@ class Scene:
         is_pinned = lane.key in frame.arrangement.pinned
         detail = lane.detail
         if is_pinned:
-            around = [self.tree.by_key[key].label for key in self.tree.ancestors(lane.key)]
+            groups = (self.tree.by_key[key] for key in self.tree.ancestors(lane.key))
+            around = [group.label for group in groups if group.kind != "gpus"]
             detail = " · ".join([*around, detail] if detail else around)
         return Header(
             lane.key,
@@ -448,7 +487,7 @@ class Scene:
         height = np.round(row_px * (MIN_COLUMN_SHARE + (1 - MIN_COLUMN_SHARE) * np.minimum(share, 1.0)))
         columns = Rects(
             x0 + frame.header_px, y_px[seen] + row_px - height, np.maximum(x1 - x0, 1.0), height,
-            np.concatenate([p.bin_colour for p in pictures])[seen],
+            self._colours(parts, [p.bin_colour for p in pictures], [p.bin_name_id for p in pictures])[seen],
         )  # fmt: skip
 
         start = np.concatenate([p.start_ns for p in pictures])
@@ -458,7 +497,7 @@ class Scene:
         x0, x1 = view.xs_px(start), view.xs_px(end)
         at = np.flatnonzero((x1 >= 0) & (x0 < view.width_px))
         x0, x1, owner = np.maximum(x0[at], -_GAP_FROM_PX), np.minimum(x1[at], view.width_px + _GAP_FROM_PX), owner[at]
-        colour = np.concatenate([p.colour for p in pictures])[at]
+        colour = self._colours(parts, [p.colour for p in pictures], [p.name_id for p in pictures])[at]
         is_instant = start[at] == end[at]
         width = x1 - x0
         width = np.where(width >= _GAP_FROM_PX, width - 1.0, np.maximum(width, 1.0))
@@ -475,6 +514,18 @@ class Scene:
             slices = _below(slices, cut[~is_instant], parts.scrolled_px)
             instants = _below(instants, cut[is_instant], parts.scrolled_px)
         return columns, slices, instants, labels
+
+    def _colours(
+        self, parts: _Parts, colours: list[NDArray[np.uint8]], name_ids: list[NDArray[np.int32]]
+    ) -> NDArray[np.uint8]:
+        """The colours of all pictures, those dimmed that a search has not found."""
+        if self.matches is not None:
+            matches = [self.matches[process] for _, _, process in parts.pictures]
+            colours = [
+                np.where(known[ids], colour, np.uint8(DIMMED))
+                for known, ids, colour in zip(matches, name_ids, colours, strict=True)
+            ]
+        return np.concatenate(colours)
 
     def _labels(
         self,
@@ -497,12 +548,13 @@ class Scene:
             room[wide].tolist(),
             name_id[wide].tolist(),
             owner[wide].tolist(),
+            (rects.colour[wide] == DIMMED).tolist(),
             strict=True,
         )
-        for x_px, y_px, width_px, name, index in rows:
+        for x_px, y_px, width_px, name, index, is_dimmed in rows:
             text = self._elider.elided(names[index].text(name), width_px - 8)
             if text:
-                labels.append(Label(x_px + 4, y_px, height, text))
+                labels.append(Label(x_px + 4, y_px, height, text, is_dimmed))
         return tuple(labels)
 
     def _selection_box(self, frame: Frame) -> Box | None:

@@ -301,7 +301,10 @@ class TimelineWidget(QAbstractScrollArea):
         place = scene.tree.place(ref)
         if place is None:
             return
-        key, row = place
+        self.show_lane(*place)
+
+    def show_lane(self, key: str, row: int = 0) -> None:
+        """Bring a lane into sight, hidden, filtered out or in closed groups as it may be; the keyboard goes there."""
         self.arranging.uncover(key, row)
         self.scroll_to_lane(key, row)
         self.focus_key = key
@@ -312,6 +315,8 @@ class TimelineWidget(QAbstractScrollArea):
         scene, frame = self.opened_scene(), self.frame()
         hit = scene.hit(frame, position.x(), position.y())
         self.arranging.hover(hit.key if hit is not None and hit.part in ("header", "pin") else "")
+        if hit is not None and hit.part in ("pin", "note"):
+            self.viewport().setCursor(Qt.CursorShape.PointingHandCursor)
         self.hover.show_at(position.toPoint(), self._hover_text(hit))
         self.marking.pointer = position
         is_over_lanes = position.x() >= self.header_px and position.y() >= scene.metrics.overview_px
@@ -563,7 +568,9 @@ class TimelineWidget(QAbstractScrollArea):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         command = self._keys.command_of(event)
-        if not command or self.scene is None:
+        if event.key() == Qt.Key.Key_Escape and self._gestures.dragged == "header":
+            self._gestures.cancel()
+        elif not command or self.scene is None:
             super().keyPressEvent(event)
         elif command not in self._held:
             self.run(command)

@@ -315,7 +315,7 @@ def _middle(scene: Scene, frame: Frame, key: str) -> float:
 
 def test_a_header_tells_where_its_pinned_lane_comes_from(scene: Scene) -> None:
     header = scene.draw(frame_of(scene, AS_RECORDED.with_pinned(STREAM_7, True))).headers[0]
-    assert (header.label, header.detail) == ("stream 7", "GPU-0 device · HOST-0 PID-1 · GPUs · algo-1")
+    assert (header.label, header.detail) == ("stream 7", "GPU-0 device · HOST-0 PID-1 · algo-1")
     assert header.is_pinned and header.level == 0
 
 

@@ -228,6 +228,40 @@ def test_a_drag_that_ends_where_it_began_changes_nothing(widget: TimelineWidget,
     assert order(widget) == [0, 1, 2] and widget.session.notes.get("order") == {}
 
 
+def test_esc_lets_go_of_a_dragged_header(widget: TimelineWidget, qtbot: QtBot) -> None:
+    port, start = widget.viewport(), point(widget, STREAMS[0])
+    qtbot.mousePress(port, LEFT, pos=start)
+    qtbot.mouseMove(port, start + QPoint(0, 20))
+    qtbot.mouseMove(port, start + QPoint(0, 50))
+    assert drawing(widget).drop_px is not None
+    qtbot.keyClick(widget, Qt.Key.Key_Escape)
+    assert drawing(widget).drop_px is None
+    qtbot.mouseRelease(port, LEFT, pos=start + QPoint(0, 50))
+    assert order(widget) == [0, 1, 2] and STREAMS[0] in keys(widget)
+
+
+def test_a_dragged_header_scrolls_at_the_edge(widget: TimelineWidget, qtbot: QtBot) -> None:
+    widget.resize(1270, 260)
+    root = "host:algo-1/gpus/process:0"
+    port, start = widget.viewport(), point(widget, root)
+    qtbot.mousePress(port, LEFT, pos=start)
+    for step in range(30):
+        qtbot.mouseMove(port, QPoint(70, port.height() - 3 - step % 2))
+    assert widget.verticalScrollBar().value() > 0
+    qtbot.mouseRelease(port, LEFT, pos=QPoint(70, port.height() - 3))
+    assert widget.session.notes.get("order") != {}
+    widget.resize(1270, 900)
+    assert keys(widget).index(root) > keys(widget).index("host:algo-1/gpus/process:1")
+
+
+def test_a_lane_is_brought_into_sight_wherever_it_is(widget: TimelineWidget) -> None:
+    widget.arranging.hide(DEVICE)
+    widget.arranging.set_open_below("host:algo-1", False)
+    widget.arranging.bar.edit.setText("cpu")
+    widget.show_lane(STREAMS[1])
+    assert STREAMS[1] in keys(widget) and widget.focus_key == STREAMS[1]
+
+
 def test_shift_click_and_shift_return_open_and_close_all_below(widget: TimelineWidget, qtbot: QtBot) -> None:
     root = "host:algo-1"
     click(qtbot, widget, point(widget, root), SHIFT)
@@ -262,6 +296,7 @@ def test_the_menu_of_a_header_does_what_it_says(widget: TimelineWidget) -> None:
     choose(menu_of(widget, STREAMS[0]), "Hide")
     menu = menu_of(widget, STREAMS[1])
     shown = next(action.menu() for action in menu.actions() if action.text() == "Show hidden lanes")
+    assert isinstance(shown, QMenu)
     assert [action.text() for action in shown.actions() if action.text()] == [
         "All (2)", "stream 7 · GPU-0 device · HOST-0 PID-1 · rank 0", "stream 9 · GPU-0 device · HOST-0 PID-1 · rank 0",
     ]  # fmt: skip
