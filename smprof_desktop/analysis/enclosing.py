@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 VOTES = 8
 """Backward operators for each forward thread that are asked for their forward operator."""
+AROUND = 64
+"""Operators before and behind a range that tell, line by line, whom a thread runs for."""
 _ANNOTATED = ("annotation", "host")
 _MOST = int(np.iinfo(np.int64).max)
 
@@ -95,16 +97,16 @@ class Surroundings:
 
     def launched_inside(self, thread: int, begin_ns: int, end_ns: int) -> Launched:
         """What the API calls of one thread launched that start in [begin_ns, end_ns). Costs what starts therein."""
-        return self._launched(self._starting("api", thread, begin_ns, end_ns))
+        return self.launched_by(self._starting("api", thread, begin_ns, end_ns))
 
     def caused_inside(self, thread: int, begin_ns: int, end_ns: int) -> Launched:
         """The same, and what other threads launched therein on behalf of this one, by the rules of `causes`.
 
-        Whose behalf it was is told by the backward operators at that time; the whole recording is not asked.
+        Whose behalf it was is told by the backward operators near that time; the whole recording is not asked.
         """
         own, process = self.launched_inside(thread, begin_ns, end_ns), self._process
         others = sorted({lane for _, kind, lane in self._lines if kind == "api"} - {thread})
-        found = self._launched([run for lane in others for run in self._starting("api", lane, begin_ns, end_ns)])
+        found = self.launched_by([run for lane in others for run in self._starting("api", lane, begin_ns, end_ns)])
         if not len(found.rows):
             return own
         host = process.table("host")
@@ -125,19 +127,8 @@ class Surroundings:
         order = np.argsort(starts_ns, kind="stable")
         return Launched(len(np.unique(launch)), rows[order], starts_ns[order], durations_ns[order])
 
-    def _starting(self, kind: str, thread: int, begin_ns: int, end_ns: int) -> list[tuple[int, int]]:
-        """Rows [first, behind) of host slices of a kind and thread that start in [begin_ns, end_ns), line by line."""
-        host = self._process.table("host")
-        runs = []
-        for _depth, begin, end in self._lines.get(("host", kind, thread), ()):
-            first = host.last_at("start_ns", begin, end, begin_ns - 1) + 1
-            behind = host.last_at("start_ns", first, end, end_ns - 1) + 1
-            if first < behind:
-                runs.append((first, behind))
-        return runs
-
-    def _launched(self, calls: list[tuple[int, int]]) -> Launched:
-        """What the API calls of some runs of rows launched."""
+    def launched_by(self, calls: list[tuple[int, int]]) -> Launched:
+        """What the API calls of some runs [first, behind) of rows of `host` launched."""
         host, device = self._process.table("host"), self._process.table("device")
         none = Launched(0, *np.zeros((3, 0), np.int64))
         ids = np.concatenate([host.part("correlation", *run) for run in calls]) if calls else none.rows
@@ -161,14 +152,30 @@ class Surroundings:
             len(np.unique(np.concatenate(launch))), found, starts_ns[order], device.at("duration_ns", found)
         )
 
+    def _starting(self, kind: str, thread: int, begin_ns: int, end_ns: int) -> list[tuple[int, int]]:
+        """Rows [first, behind) of host slices of a kind and thread that start in [begin_ns, end_ns), line by line."""
+        host = self._process.table("host")
+        runs = []
+        for _depth, begin, end in self._lines.get(("host", kind, thread), ()):
+            first = host.last_at("start_ns", begin, end, begin_ns - 1) + 1
+            behind = host.last_at("start_ns", first, end, end_ns - 1) + 1
+            if first < behind:
+                runs.append((first, behind))
+        return runs
+
     def _backward(self, threads: list[int], begin_ns: int, end_ns: int) -> Operators:
-        """Backward operators of some threads that touch [begin_ns, end_ns), and the forward ones of some of them."""
+        """Backward operators of some threads in [begin_ns, end_ns) and around it, and forward ones of some of them.
+
+        Those around it tell whom a thread runs for between its backward operators.
+        """
         host = self._process.table("host")
         rows = [np.zeros(0, np.int64)]
         for thread in threads:
-            rows += [np.arange(*run) for run in self._starting("op", thread, begin_ns, end_ns)]
-            rows.append(np.array(self.around("host", "op", thread, begin_ns, begin_ns), np.int64))
-        found = np.unique(np.concatenate(rows))
+            for _depth, first, behind in self._lines.get(("host", "op", thread), ()):
+                begin = host.last_at("start_ns", first, behind, begin_ns) - AROUND
+                end = host.last_at("start_ns", first, behind, end_ns) + AROUND
+                rows.append(np.arange(max(begin, first), min(end, behind)))
+        found = np.concatenate(rows)
         found = found[(host.at("forward_thread", found) > 0) & (host.at("sequence", found) >= 0)]
         numbers, forward = host.at("forward_thread", found), []
         for number in np.unique(numbers).tolist():

@@ -82,6 +82,17 @@ class Selecting:
         if self.is_looking:
             self._after_look = do
 
+    def centre(self, ref: SliceRef, begin_ns: int) -> None:
+        """Select a slice and put its start, which is `begin_ns`, in the middle of the view, as near as it is seen."""
+        timeline = self._timeline
+        if timeline.scene is None:
+            return
+        self._session.select(ref)
+        view = timeline.view
+        moved = view.panned(view.x_px(begin_ns) - view.width_px / 2, timeline.scene.limits)
+        timeline.go_to(moved, remember=True)
+        timeline.bring_into_sight(ref)
+
     def reveal(self, ref: SliceRef) -> None:
         """Bring a slice into sight: open the groups around it, scroll, and move in time where it lies outside.
 

@@ -122,6 +122,10 @@ class DetailsPane(QWidget):
         self.table.fill(rows)
         for row in headings:
             self.table.add_heading(row)
+        tips = [tip for section in sections for tip in ("", *section.tips)]
+        for row, tip in enumerate(tips):
+            if tip:
+                self.table.set_tip(row, 0, tip)
         for row, ref in enumerate(self._refs):
             if ref is not None:
                 self.table.set_tip(row, 2, "Click or Enter: select that slice and go there")

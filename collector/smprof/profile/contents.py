@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from smprof.profile import columns as cols
 from smprof.profile import storage
@@ -182,6 +183,32 @@ def read_column(file: pq.ParquetFile, column: Column, groups: Sequence[int] | No
         else:
             parts.append(cols.from_arrow(column, _read_groups(file, column, alike)))
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def bounds_of(metadata: Any, column: Column) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """Least and greatest value of an integer column in each row group, as the file says; None where it does not.
+
+    Where a row group holds nothing the least is the greatest number there is, and the other way round.
+    """
+    places = [place for place in range(metadata.num_columns) if metadata.schema.column(place).path == column.name]
+    if not pa.types.is_integer(column.type):
+        return None
+    span = np.iinfo(np.int64)
+    least, greatest = np.full(metadata.num_row_groups, span.max), np.full(metadata.num_row_groups, span.min)
+    if not places:
+        return least, greatest
+    for index in range(metadata.num_row_groups):
+        group = metadata.row_group(index)
+        statistics = group.column(places[0]).statistics
+        if _is_null(group, places[0]):
+            continue
+        if statistics is None or not statistics.has_min_max:
+            return None
+        found = statistics.min, statistics.max
+        if not all(isinstance(value, int) and span.min <= value <= span.max for value in found):
+            return None  # a foreign file, whose columns are of another type
+        least[index], greatest[index] = found
+    return least, greatest
 
 
 def _is_null(group: Any, place: int) -> bool:
