@@ -530,7 +530,7 @@ def test_a_stranger_reads_a_profile_with_duckdb_alone() -> None:
         (0, None, 80)
     ]
     assert database.execute("SELECT level, sum(busy_ns), sum(slices) FROM ladder GROUP BY level").fetchall() == [
-        (9, 1350, 300)
+        (8, 1350, 300)
     ]
 
 

@@ -17,8 +17,8 @@ from smprof.profile.layout import ends_of
 
 I64 = NDArray[np.int64]
 
-SLICES_PER_BIN = 64
-"""Slices in an average bin of the finest stored level: 16 B per bin make 0.3 B per slice over all levels."""
+SLICES_PER_BIN = 32
+"""Slices in an average bin of the finest stored level: 9 B per bin make 0.5 B per slice over all levels and unions."""
 
 MIN_SLICES = 256
 """Lane rows with fewer slices have no ladder: their slices are as quick to read."""
