@@ -196,23 +196,23 @@ class Selecting:
         following, self._after_look = self._after_look, None
         if following is not None:
             following()
+        self._timeline.restoring.go_on()
         self._timeline.viewport().update()
 
     def _on_not_looked_up(self, sentence: str) -> None:
         self.is_looking = False
         self._after_look = None
+        self._timeline.restoring.go_on()
         self._timeline.faulted.emit(sentence)
 
     def _on_walked(self, origin: SliceRef, found: SliceRef | None) -> None:
         if found is not None and self._session.selection == origin:
             self._session.select(found)
 
-        self._timeline.restoring.go_on()
 
 def _look_up(profile: Profile, ref: SliceRef, _progress: Progress, _cancelled: CancelCheck) -> Selected:
     return links.look_up(profile, ref)
 
 
-        self._timeline.restoring.go_on()
 def _neighbour(scene: Scene, ref: SliceRef, step: int, _progress: Progress, _cancelled: CancelCheck) -> SliceRef | None:
     return scene.neighbour(ref, step, waits=True)
