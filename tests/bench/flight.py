@@ -7,7 +7,8 @@ with nothing in memory. Of several passes each figure is the least, since others
 
 `median_ms`, `p99_ms` (of the worst quarter): what the thread that draws spends on a frame of the flight, from layout to
 painted image. It draws what is in memory 60 times a second while a thread beside it reads, as the widget does. A frame
-that is not final yet shows coarser columns in some rows; `final_share` is the share of those that are.
+that is not final yet shows coarser columns in some rows; `final_share` is the share of those that are. `own_median_ms`
+and `own_p99_ms` are the same of that thread's own processor time: what can be compared on a machine that others use.
 `frames_to_final` and `ms_to_final` (mean, and most): how long a view has to stand until its picture is final.
 `waiting_median_ms`, `waiting_p99_ms`: the same flight where each frame waits for all it shows.
 """
@@ -133,22 +134,24 @@ class Fetcher:
         self._pool.shutdown()
 
 
-def fly(folder: Path) -> tuple[NDArray[np.float64], float]:
-    """Milliseconds of each frame of one flight, drawn while others are read, and the share that is final."""
+def fly(folder: Path) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """Milliseconds of each frame of one flight, drawn while others are read, of wall clock and of the thread's own
+    processor time, and the share that is final."""
     flight = Flight(folder, waits=False)
     fetcher = Fetcher(flight)
-    taken_ms, final = [], 0
+    taken_ms, own_ms, final = [], [], 0
     for frame in flight.frames():
-        begin_s = time.perf_counter()
+        begin_s, own_s = time.perf_counter(), time.thread_time()
         fetcher.install()
         final += flight.draw(frame, MOVING_BUDGET_S)
         fetcher.start()
         end_s = time.perf_counter()
         taken_ms.append((end_s - begin_s) * 1e3)
+        own_ms.append((time.thread_time() - own_s) * 1e3)
         time.sleep(max(begin_s + FRAME_S - end_s, 0.001))
     fetcher.close()
     flight.close()
-    return np.array(taken_ms), final / len(taken_ms)
+    return np.array(taken_ms), np.array(own_ms), final / len(taken_ms)
 
 
 def stand(folder: Path) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -194,13 +197,15 @@ def main(folder: Path, passes: int) -> None:
     flown = [fly(folder) for _ in range(passes)]
     waited = [wait(folder) for _ in range(passes)]
     frames, taken_ms = stand(folder)
-    quarters = [min(quarter) for quarter in zip(*(quarters_p99(ms) for ms, _ in flown), strict=True)]
+    quarters = [min(quarter) for quarter in zip(*(quarters_p99(ms) for ms, _, _ in flown), strict=True)]
     numbers = {
         "views": len(frames),
-        "median_ms": min(float(np.median(ms)) for ms, _ in flown),
+        "median_ms": min(float(np.median(ms)) for ms, _, _ in flown),
         "p99_ms": max(quarters),
         "quarters_p99_ms": quarters,
-        "final_share": max(share for _, share in flown),
+        "final_share": max(share for _, _, share in flown),
+        "own_median_ms": min(float(np.median(ms)) for _, ms, _ in flown),
+        "own_p99_ms": max(min(quarter) for quarter in zip(*(quarters_p99(ms) for _, ms, _ in flown), strict=True)),
         "frames_to_final": float(frames.mean()),
         "most_frames_to_final": float(frames.max()),
         "ms_to_final": float(taken_ms.mean()),
