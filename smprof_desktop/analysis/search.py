@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from smprof.profile.manifest import ProfileError
 from smprof.profile.schema import LOST_NAME, SLICE_TABLES
 from smprof_desktop.analysis.names import demangled
+from smprof_desktop.analysis.quantities import elide_middle
 from smprof_desktop.progress import CancelCheck, Cancelled, Progress, never, silent
 from smprof_desktop.slice_ref import SliceRef
 
@@ -77,10 +78,8 @@ class Query:
         try:
             return pc.match_substring_regex(texts, self.expression, ignore_case=self.ignores_case)
         except (pa.ArrowInvalid, UnicodeEncodeError) as error:
-            why = str(error).removeprefix("Invalid regular expression: ").split("\n")[0]
-            raise ProfileError(
-                f"This is not a regular expression: {why}. Mend it, or search for plain text instead."
-            ) from None
+            why = elide_middle(str(error).removeprefix("Invalid regular expression: ").split("\n")[0], 60)
+            raise ProfileError(f"This is no regular expression ({why}): mend it, or search for plain text.") from None
 
 
 class NameList:
@@ -257,6 +256,11 @@ class Search:
         self.mask = mask
         self._holding = np.flatnonzero(index.may_hold(mask))
         self._kept: dict[int, tuple[I64, I64]] = {}
+
+    @property
+    def profile(self) -> Profile:
+        """The profile that is searched."""
+        return self._index.profile
 
     @cached_property
     def slices(self) -> int:

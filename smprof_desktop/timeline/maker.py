@@ -87,11 +87,13 @@ class RowPicture:
     table: NDArray[np.uint8]
     row: I64
     name_id: NDArray[np.int32]
+    bin_name_id: NDArray[np.int32]
+    """Of each column, the name of its longest slice."""
 
     @staticmethod
     def empty(window: Window) -> RowPicture:
-        none, code = np.zeros(0, np.int64), np.zeros(0, np.uint8)
-        return RowPicture(window, none, np.zeros(0), code, none, none, code, code, none, np.zeros(0, np.int32))
+        none, code, name = np.zeros(0, np.int64), np.zeros(0, np.uint8), np.zeros(0, np.int32)
+        return RowPicture(window, none, np.zeros(0), code, none, none, code, code, none, name, name)
 
 
 @dataclass(frozen=True)
@@ -416,7 +418,7 @@ def _picture(answer: Slices | Columns, window: Window, kind: str, names: Names) 
         none = RowPicture.empty(window)
         return RowPicture(
             window, none.bin_ns, none.share, none.bin_colour,
-            answer.start_ns, answer.end_ns, colour, answer.table, answer.row, name_id,
+            answer.start_ns, answer.end_ns, colour, answer.table, answer.row, name_id, none.name_id,
         )  # fmt: skip
     width = 1 << answer.level
     own = (answer.end_ns - answer.start_ns) >= OWN_BINS * width
@@ -432,7 +434,7 @@ def _picture(answer: Slices | Columns, window: Window, kind: str, names: Names) 
     return RowPicture(
         window, answer.bin[rest] << np.int64(answer.level), answer.busy_ns[rest] / width, colour[rest],
         answer.start_ns[heads], answer.end_ns[heads], colour[heads],
-        answer.table[heads], answer.row[heads], name_id[heads],
+        answer.table[heads], answer.row[heads], name_id[heads], name_id[rest],
     )  # fmt: skip
 
 
