@@ -73,6 +73,8 @@ class Theme:
     """Over what lies outside the profile or the visible range."""
     mark: Rgb
     mark_ink: Rgb
+    area: Rgb
+    area_ink: Rgb
     steps: tuple[Rgb, Rgb, Rgb]
     """Of steps in turn, and of several that are drawn as one."""
     fills: tuple[Rgb, ...]
@@ -111,6 +113,8 @@ LIGHT = Theme(
     shade=(120, 130, 145),
     mark=(176, 74, 0),
     mark_ink=(255, 255, 255),
+    area=(28, 98, 200),
+    area_ink=(255, 255, 255),
     steps=((222, 229, 239), (203, 214, 230), (212, 216, 222)),
     fills=_fills((0.845, 0.755), 0.095, ((63, 131, 196), (112, 128, 150), (108, 140, 178), (232, 186, 120))),
 )
@@ -132,6 +136,8 @@ DARK = Theme(
     shade=(8, 9, 11),
     mark=(245, 166, 66),
     mark_ink=(24, 20, 12),
+    area=(122, 176, 255),
+    area_ink=(14, 22, 36),
     steps=((48, 56, 70), (61, 71, 89), (52, 56, 63)),
     fills=_fills((0.515, 0.44), 0.095, ((70, 140, 205), (120, 134, 154), (92, 128, 172), (134, 98, 34))),
 )

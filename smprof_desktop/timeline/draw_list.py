@@ -62,6 +62,7 @@ class Label(NamedTuple):
     y_px: float
     height_px: float
     text: str
+    is_dimmed: bool = False
 
 
 class Header(NamedTuple):
@@ -141,6 +142,28 @@ class StepBar(NamedTuple):
     text: str
 
 
+class AreaBand(NamedTuple):
+    """The selected area: [x_px, end_px) on the axis, `boxes` over its lanes, and its length in a field of the axis."""
+
+    x_px: float
+    end_px: float
+    boxes: tuple[Box, ...]
+    text: str
+    text_x_px: float
+    text_width_px: float
+
+
+class RulerLine(NamedTuple):
+    """What the ruler measures: from `x_px` to `end_px` at the height `y_px`, and the length in a field beside it."""
+
+    x_px: float
+    end_px: float
+    y_px: float
+    text: str
+    text_x_px: float
+    text_width_px: float
+
+
 class Hit(NamedTuple):
     """What lies under a point. `part`: overview, axis, header, pin (of a header), lane, note; `ref` is the slice
     [begin_ns, end_ns), if any.
@@ -199,6 +222,10 @@ class DrawList:
     """Height of the lanes on top that are not scrolled. What is scrolled is cut off below them, but for its text."""
     pin_px: float = 0.0
     """Width at the right end of a header in which its pin stands."""
+    area: AreaBand | None = None
+    ruler: RulerLine | None = None
+    snapped: Box | None = None
+    """The edge that measuring snaps to; of no width."""
     drop_px: float | None = None
     """Where a header that is dragged would come to stand."""
     is_final: bool = True

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 DRAG_FROM_PX = 4
 GRIP_PX = 4
 OVERVIEW_GRIP_PX = 6.0
+EDGE_PX = 5.0
+"""An end of the area is held this near to it."""
 WHEEL_NOTCH = 120.0
 NOTCH_FACTOR = 1.3
 LOCK_FROM_PX = 3.0
@@ -28,7 +30,11 @@ _CURSORS = {
     "overview": Qt.CursorShape.OpenHandCursor,
     "overview_begin": Qt.CursorShape.SizeHorCursor,
     "overview_end": Qt.CursorShape.SizeHorCursor,
+    "area_begin": Qt.CursorShape.SizeHorCursor,
+    "area_end": Qt.CursorShape.SizeHorCursor,
 }
+_AREAS = ("area", "axis", "area_begin", "area_end")
+"""Drags that make an area or change it."""
 
 
 def drag_mode(button: Qt.MouseButton, modifiers: Qt.KeyboardModifier, setting: str) -> str:
@@ -54,7 +60,8 @@ def overview_part(window: Box, x_px: float) -> str:
 class Gestures:
     """The mouse's part of a timeline with a scene.
 
-    `dragged` is what is being dragged: grip, overview or an edge of its handle, lanes, area, or ''.
+    `dragged` is what is being dragged: grip, overview or an edge of its handle, lanes, area, an edge of it, axis (an
+    area of all lanes), ruler, or ''.
     """
 
     def __init__(self, timeline: TimelineWidget) -> None:
@@ -66,6 +73,8 @@ class Gestures:
         self._button = Qt.MouseButton.NoButton
         self._held_ns = 0.0
         """From the view's beginning to where its handle is held, in ns."""
+        self._fixed_ns = 0
+        """The end of the area that is not dragged."""
         self._wheel = _Wheel()
 
     def press(self, event: QMouseEvent) -> None:
@@ -84,21 +93,30 @@ class Gestures:
             if part == "overview" and not window.x_px <= position.x() <= window.x_px + window.width_px:
                 self._centre_on(position.x())
             self._held_ns = float(self._overview_ns(position.x()) - timeline.view.begin_ns)
+        area = timeline.session.area
+        if part.startswith("area") and area is not None:
+            self._fixed_ns = area.end_ns if part == "area_begin" else area.begin_ns
         self.dragged = part
 
     def move(self, event: QMouseEvent) -> None:
         """The pointer moved, with or without a button."""
         timeline, position = self._timeline, event.position()
+        is_free = bool(event.modifiers() & Qt.KeyboardModifier.AltModifier)
         if self._press is not None and event.buttons() == Qt.MouseButton.NoButton:
             self.cancel()  # the release went elsewhere
         if self._press is None:
-            timeline.viewport().setCursor(_CURSORS.get(self._part_at(position), Qt.CursorShape.ArrowCursor))
+            self.show_cursor(position)
             timeline.show_hover(position)
+            timeline.measuring.point(position, is_free)
             return
         if not self.dragged and (position - self._press).manhattanLength() >= DRAG_FROM_PX:
-            self.dragged = self._mode if self._press.x() > timeline.header_px else self._header_drag()
+            self.dragged = self._drag_of(self._press)
             self._last = self._press
             timeline.hover.hide()
+            if self.dragged in ("area", "axis"):
+                self._fixed_ns = timeline.measuring.time_at(self._press, is_free)
+            elif self.dragged == "ruler":
+                timeline.measuring.begin(self._press, is_free)
         moved, self._last = position - self._last, position
         if self.dragged == "grip":
             timeline.set_header(position.x())
@@ -109,8 +127,10 @@ class Gestures:
             self._resize_to(position.x())
         elif self.dragged == "header":
             timeline.arranging.drag_to(position.y())
-        elif self.dragged == "area":
-            self.area_to(self._press, position)
+        elif self.dragged in _AREAS:
+            self._area_to(position, is_free)
+        elif self.dragged == "ruler":
+            timeline.measuring.drag_to(position, is_free)
         elif self.dragged == "lanes":
             if moved.y():
                 timeline.scroll_by(-moved.y())
@@ -127,6 +147,8 @@ class Gestures:
             self._timeline.arranging.drop()
         elif dragged == "lanes" or dragged.startswith("overview"):
             self._timeline.come_to_rest()
+        elif dragged in _AREAS or dragged == "ruler":
+            self._end_measuring(dragged)
         elif not dragged and event.button() == Qt.MouseButton.LeftButton:
             self._click(event.position(), bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
 
@@ -138,6 +160,8 @@ class Gestures:
                 self._timeline.arranging.cancel_drag()
             if dragged in ("lanes", "overview", "overview_begin", "overview_end") and self._timeline.scene is not None:
                 self._timeline.come_to_rest()
+            if dragged in _AREAS or dragged == "ruler":
+                self._end_measuring(dragged)
 
     def double_click(self, event: QMouseEvent) -> None:
         """The second press of a double click."""
@@ -183,16 +207,41 @@ class Gestures:
         self._timeline.zoom(1.0 / factor, event.position().x() - self._timeline.header_px)
         return True
 
-    def area_to(self, pressed: QPointF, position: QPointF) -> None:
-        """Select the area between two points of the lanes, in whole lanes."""
-        timeline, scene = self._timeline, self._timeline.opened_scene()
-        edges_px = sorted(
-            min(max(p.x() - timeline.header_px, 0.0), timeline.view.width_px) for p in (pressed, position)
-        )
-        begin_ns, end_ns = (timeline.view.time_ns(x_px) for x_px in edges_px)
-        tops = sorted((pressed.y(), position.y()))
-        lanes = scene.lanes_between(timeline.frame(), *tops)
+    def show_cursor(self, position: QPointF) -> None:
+        """Show by the pointer what a press there would do."""
+        timeline = self._timeline
+        other = Qt.CursorShape.ArrowCursor
+        if timeline.measuring.is_on and position.x() > timeline.header_px:
+            other = Qt.CursorShape.CrossCursor
+        timeline.viewport().setCursor(_CURSORS.get(self._part_at(position), other))
+
+    def _area_to(self, position: QPointF, is_free: bool) -> None:
+        """Select from the end that is held fast to a point, in whole lanes: those dragged over, all, or as before."""
+        timeline, area = self._timeline, self._timeline.session.area
+        begin_ns, end_ns = sorted((self._fixed_ns, timeline.measuring.time_at(position, is_free)))
+        lanes = area.lanes if area is not None and self.dragged != "axis" else None
+        if self.dragged == "area" and self._press is not None:
+            tops = sorted((self._press.y(), position.y()))
+            lanes = timeline.opened_scene().lanes_of_area(timeline.frame(), *tops)
         timeline.session.select_area(Area(begin_ns, max(end_ns, begin_ns + 1), lanes))
+
+    def _end_measuring(self, dragged: str) -> None:
+        self._timeline.measuring.let_go()
+        if dragged in _AREAS:
+            self._timeline.area_made.emit()
+
+    def _drag_of(self, press: QPointF) -> str:
+        """What a drag from there does that is not over a part of its own."""
+        timeline = self._timeline
+        if press.x() <= timeline.header_px:
+            return self._header_drag()
+        if self._button == Qt.MouseButton.LeftButton and timeline.measuring.is_on:
+            return "ruler"
+        return "axis" if self._button == Qt.MouseButton.LeftButton and self._is_on_axis(press) else self._mode
+
+    def _is_on_axis(self, position: QPointF) -> bool:
+        scene = self._timeline.opened_scene()
+        return scene.metrics.overview_px <= position.y() < scene.axis_bottom_px
 
     def _click(self, position: QPointF, is_shifted: bool) -> None:
         timeline = self._timeline
@@ -235,7 +284,19 @@ class Gestures:
             return "grip"
         if position.y() < scene.metrics.overview_px and position.x() > timeline.header_px:
             return overview_part(scene.overview_window(timeline.frame()), position.x()) or "overview"
-        return ""
+        return self._edge_at(position.x()) if self._is_on_axis(position) else ""
+
+    def _edge_at(self, x_px: float) -> str:
+        """Which end of the area lies at `x_px` of the axis, the nearer one of both; empty where neither does."""
+        timeline, area = self._timeline, self._timeline.session.area
+        if area is None:
+            return ""
+        ends_ns = {"area_begin": area.begin_ns, "area_end": area.end_ns}
+        away_px = {
+            part: abs(timeline.header_px + timeline.view.x_px(time_ns) - x_px) for part, time_ns in ends_ns.items()
+        }
+        nearest = min(away_px, key=lambda part: away_px[part])
+        return nearest if away_px[nearest] <= EDGE_PX else ""
 
     def _overview_ns(self, x_px: float) -> int:
         return self._timeline.opened_scene().overview_time_ns(self._timeline.frame(), x_px)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from smprof_desktop.slice_ref import SliceRef
+from smprof_desktop.slice_ref import Area, SliceRef
 from smprof_desktop.timeline.arrangement import AS_RECORDED, NOTE_KIND, Arrangement, shown
 from smprof_desktop.timeline.axis import Axis
 from smprof_desktop.timeline.lanes import GROUPS, SLICE_LANES, Lane, LaneTree
+from smprof_desktop.timeline.snapping import Snapped
 from smprof_desktop.timeline.viewport import Viewport
 
 MAX_STUCK_SHARE = 0.6
@@ -63,6 +64,15 @@ class Metrics:
 
 
 @dataclass(frozen=True)
+class Ruler:
+    """Two moments that are measured between, in the order in which they were chosen; `y_px` is in the widget."""
+
+    from_ns: int
+    to_ns: int
+    y_px: float
+
+
+@dataclass(frozen=True)
 class Frame:
     """Everything one picture depends on besides the profile. `height_px` is the whole widget's."""
 
@@ -78,6 +88,10 @@ class Frame:
     arrangement: Arrangement = AS_RECORDED
     hovered: str = ""
     """Key of the lane whose header the pointer is on."""
+    area: Area | None = None
+    ruler: Ruler | None = None
+    snapped: Snapped | None = None
+    """The edge that the pointer snaps to."""
     drop_px: float | None = None
     """Height in the widget at which a header that is dragged would come to stand."""
 

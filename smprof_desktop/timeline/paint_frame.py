@@ -76,16 +76,19 @@ class FramePainter(ABC):
         painter.save()
         painter.setClipRect(_logical(lanes, ratio))
         self._all_labels(drawing, lanes, painter)
+        self._area(drawing, painter)
         if drawing.selection is not None:
             self._selection(drawing.selection, painter)
         self._arrows(drawing, painter)
         self._mark_lines(drawing, painter)
+        self._ruler(drawing, painter)
         painter.restore()
         self._headers(drawing, painter)
         self._edge_of_pinned(drawing, painter)
         self._axis(drawing, painter)
         if drawing.axis_bottom_px < drawing.top_px:
             self._strips(drawing, painter)
+        self._over_axis(drawing, painter)
         self._overview(drawing, painter)
         self._box(painter, QRectF(drawing.header_px - 1, 0, 1, height), _colour(self.theme.border))
 
@@ -168,10 +171,13 @@ class FramePainter(ABC):
             self._box(painter, QRectF(0, drawing.drop_px - 1, drawing.header_px - 1, 2), colour)
 
     def _labels(self, labels: tuple[Label, ...], painter: QPainter) -> None:
-        painter.setPen(_colour(self.theme.ink))
         painter.setFont(self.small)
         ascent = QPointF(0, self._small_metrics.ascent())
+        is_dimmed = None
         for label in labels:
+            if label.is_dimmed is not is_dimmed:
+                is_dimmed = label.is_dimmed
+                painter.setPen(_colour(self.theme.muted if is_dimmed else self.theme.ink))
             start = self._start_of_text(label.x_px, label.y_px, label.height_px, self._small_metrics)
             painter.drawStaticText(start - ascent, self._static(label.text, self.small))
 
@@ -371,6 +377,65 @@ class FramePainter(ABC):
                 self._box(painter, QRectF(mark.x_px, drawing.top_px, width_px, height_px), veil)
                 self._box(painter, QRectF(mark.end_x_px - 1, drawing.top_px, 1, height_px), line)
             self._box(painter, QRectF(mark.x_px, drawing.top_px, 1, height_px), line)
+
+    def _area(self, drawing: DrawList, painter: QPainter) -> None:
+        """The veil over the area's lanes, between two lines."""
+        if drawing.area is None:
+            return
+        veil, line = _colour(self.theme.area, 38), _colour(self.theme.area)
+        for box in drawing.area.boxes:
+            self._box(painter, _rect(box), veil)
+            for x_px in (box.x_px, box.x_px + box.width_px - 1):
+                self._box(painter, QRectF(x_px, box.y_px, 1, box.height_px), line)
+
+    def _ruler(self, drawing: DrawList, painter: QPainter) -> None:
+        """Two upright lines, a level one between them, and the length; the edge that the pointer snaps to."""
+        colour, ruler = _colour(self.theme.area), drawing.ruler
+        if ruler is not None:
+            height_px = drawing.height_px - drawing.top_px
+            self._box(painter, QRectF(ruler.x_px, drawing.top_px, 1, height_px), colour)
+            self._box(painter, QRectF(ruler.end_px, drawing.top_px, 1, height_px), colour)
+            self._box(painter, QRectF(ruler.x_px, ruler.y_px - 1, ruler.end_px - ruler.x_px, 2), colour)
+            field_px = drawing.line_px + 4
+            box = QRectF(ruler.text_x_px, ruler.y_px - field_px / 2, ruler.text_width_px, field_px)
+            self._field(box, ruler.text, painter)
+        edge = drawing.snapped
+        if edge is not None and edge.y_px >= drawing.top_px:
+            self._edge(edge, painter)
+
+    def _over_axis(self, drawing: DrawList, painter: QPainter) -> None:
+        """The area on the axis, with its length."""
+        band, top_px, bottom_px = drawing.area, drawing.overview_px, drawing.axis_bottom_px
+        painter.save()
+        clip = device_rect(drawing.header_px, top_px, drawing.width_px, drawing.top_px, self._ratio)
+        painter.setClipRect(_logical(clip, self._ratio))
+        if band is not None:
+            height_px = bottom_px - top_px - 1
+            colour = _colour(self.theme.area)
+            veiled = QRectF(band.x_px, top_px, band.end_px - band.x_px, height_px)
+            self._box(painter, veiled, _colour(self.theme.area, 60))
+            for x_px in (band.x_px, band.end_px - 2):
+                self._box(painter, QRectF(x_px, top_px, 2, height_px), colour)
+            self._field(QRectF(band.text_x_px, top_px + 2, band.text_width_px, height_px - 4), band.text, painter)
+        edge = drawing.snapped
+        if edge is not None and edge.y_px < drawing.top_px:
+            self._edge(edge, painter)
+        painter.restore()
+
+    def _edge(self, edge: Box, painter: QPainter) -> None:
+        """A line over an edge, with a foot at either end."""
+        colour, x_px = _colour(self.theme.selection), edge.x_px
+        self._box(painter, QRectF(x_px - 1, edge.y_px, 2, edge.height_px), colour)
+        for y_px in (edge.y_px - 2, edge.y_px + edge.height_px):
+            self._box(painter, QRectF(x_px - 4, y_px, 8, 2), colour)
+
+    def _field(self, box: QRectF, text: str, painter: QPainter) -> None:
+        """A line of text on a field of the area's colour."""
+        self._box(painter, box, _colour(self.theme.area))
+        painter.setFont(self.small)
+        painter.setPen(_colour(self.theme.area_ink))
+        x_px = box.left() + (box.width() - self._small_metrics.horizontalAdvance(text)) / 2
+        painter.drawText(self._start_of_text(x_px, box.top(), box.height(), self._small_metrics), text)
 
     def _strips(self, drawing: DrawList, painter: QPainter) -> None:
         """The strips of marks and of steps, with what each is of in the header column."""

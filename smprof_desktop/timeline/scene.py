@@ -279,6 +279,20 @@ class Scene:
         found = (placed.layout.lanes[at] for at in placed.between(top_px, max(bottom_px - self.top_px, top_px + 1.0)))
         return tuple(lane.key for lane in found if lane.kind != NOTE_KIND)
 
+    def lanes_of_area(self, frame: Frame, top_px: float, bottom_px: float) -> tuple[str, ...]:
+        """Keys of the lanes between two heights, but for open groups of which only the header lies there.
+
+        Where nothing else does, such a group stands for all below it, as a collapsed one does.
+        """
+        keys = self.lanes_between(frame, top_px, bottom_px)
+        expanded, held = self.layout(frame).expanded, set(keys)
+        kept = []
+        for key in keys:
+            children = self.tree.by_key[key].children if key in expanded else ()
+            if not children or any(child.key in held for child in children):
+                kept.append(key)
+        return tuple(kept) or keys
+
     def times_of(self, ref: SliceRef) -> tuple[int, int]:
         """[start, end) of a slice. Raises Later."""
         if self.selected is not None and self.selected.ref == ref:

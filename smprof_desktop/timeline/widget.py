@@ -31,7 +31,7 @@ from smprof.profile.clock import unix_ns
 from smprof_desktop.progress import CancelCheck, Progress
 from smprof_desktop.session import Session
 from smprof_desktop.settings import SETTINGS, Settings
-from smprof_desktop.slice_ref import SliceRef
+from smprof_desktop.slice_ref import Area, SliceRef
 from smprof_desktop.tasks import Tasks
 from smprof_desktop.timeline import pictures
 from smprof_desktop.timeline.arranging import Arranging
@@ -47,6 +47,7 @@ from smprof_desktop.timeline.layout import Frame, Metrics
 from smprof_desktop.timeline.linking import AllLinks
 from smprof_desktop.timeline.maker import Curve, Maker, RowPicture
 from smprof_desktop.timeline.marking import Marking
+from smprof_desktop.timeline.measuring import Measuring
 from smprof_desktop.timeline.paint_frame import FramePainter, PaintFault
 from smprof_desktop.timeline.paint_raster import RasterPainter
 from smprof_desktop.timeline.pictures import Key, Want
@@ -82,12 +83,14 @@ class TimelineWidget(QAbstractScrollArea):
     Signals:
         faulted(str): something of the profile could not be read, as one sentence.
         marks_asked(): the list of marks is to be shown.
+        area_made(): a drag that made an area, or changed it, has ended.
         painting_failed(str): the painter cannot paint, and why, to go on a sentence with; another has to be given.
     """
 
     faulted = Signal(str)
     marks_asked = Signal()
     painting_failed = Signal(str)
+    area_made = Signal()
 
     def __init__(
         self, session: Session, tasks: Tasks, settings: Settings | None = None, parent: QWidget | None = None
@@ -105,6 +108,7 @@ class TimelineWidget(QAbstractScrollArea):
         self.stepping = Stepping(self)
         self.restoring = Restoring(self)
         self.arranging = Arranging(self)
+        self.measuring = Measuring(self)
         self._gestures = Gestures(self)
         self.expanded: frozenset[str] = frozenset()
         self.focus_key = ""
@@ -144,6 +148,7 @@ class TimelineWidget(QAbstractScrollArea):
             "previous_slice": lambda: self.selecting.walk_lane(-1),
             "next_slice": lambda: self.selecting.walk_lane(1),
             "deselect": self.deselect,
+            "ruler": self.measuring.toggle,
             "mark": self.marking.mark_moment,
             "mark_range": self.marking.mark_range,
             "edit_mark": self.marking.edit,
@@ -171,6 +176,7 @@ class TimelineWidget(QAbstractScrollArea):
         session.selection_changed.connect(self.selecting.on_selection)
         session.selection_changed.connect(self.marking.on_selection)
         session.selection_changed.connect(self.stepping.follow)
+        session.area_changed.connect(self._on_area)
         self.settings.changed.connect(self._on_setting)
         self.settings.changed.connect(self.linking.on_setting)
         self._on_profile(session.profile)
@@ -205,6 +211,9 @@ class TimelineWidget(QAbstractScrollArea):
             hovered=self.arranging.hovered,
             drop_px=self.arranging.drop_px,
             axis=self.axis,
+            area=self.session.area,
+            ruler=self.measuring.ruler,
+            snapped=self.measuring.snapped,
         )
 
     def draw_list(self, budget_s: float | None = None) -> DrawList | None:
@@ -327,9 +336,13 @@ class TimelineWidget(QAbstractScrollArea):
         self._time_at.setVisible(is_over_lanes)
 
     def deselect(self) -> None:
-        """Select no mark; where none is, no slice and no area."""
-        if not self.marking.deselect():
+        """Put the ruler away; without it select no mark, where none is, no slice, and no area."""
+        if not self.measuring.leave() and not self.marking.deselect():
             self.selecting.deselect()
+
+    def show_cursor(self) -> None:
+        """Show by the pointer what a press would do, now that it is another thing."""
+        self._gestures.show_cursor(QPointF(self.viewport().mapFromGlobal(self.cursor().pos())))
 
     def come_to_rest(self) -> None:
         """A movement has ended: `back` returns to this view."""
@@ -361,6 +374,9 @@ class TimelineWidget(QAbstractScrollArea):
                 return Axis.by_clock(moment_ns - profile.begin_ns, profile.begin_ns, way == "UTC")
         return Axis(profile.begin_ns)
 
+    def _on_area(self, _area: Area | None) -> None:
+        self.viewport().update()
+
     def _let_go(self) -> None:
         """The keyboard or the mouse goes elsewhere: what is held is not, whatever is heard of it."""
         self._glide.stop()
@@ -378,6 +394,7 @@ class TimelineWidget(QAbstractScrollArea):
         self._let_go()
         self._settle.stop()
         self.hover.hide()
+        self.measuring.forget()
         self.selecting.forget()
         self.linking.forget()
         self.stepping.forget()
