@@ -173,6 +173,18 @@ def area(options: argparse.Namespace) -> Iterator[Measure]:
     yield Measure("area_first", what, run["first_seconds"], "s", None, None, "for information", True)
 
 
+def select(options: argparse.Namespace) -> Iterator[Measure]:
+    """Clicks on slices all over the longest profile, until arrow and details are there."""
+    found = child("selecting.py", synthetic(options.large))
+    clicked = (
+        f"{int(found['clicks'])} clicks all over {options.large:,} slices (90 of 100 within {found['p90_ms']:.0f} ms)"
+    )
+    what = f"from the click on a slice to its arrow and details, median of {clicked}"
+    yield Measure("select", what, found["median_ms"], "ms", None, None, "<= 50 ms", found["median_ms"] <= 50)
+    what = "the same of the first click at each place, where what is told of a slice has yet to be read"
+    yield Measure("select_first", what, found["first_median_ms"], "ms", None, None, "for information", True)
+
+
 def synthetic(slices: int) -> Path:
     """A made-up profile of that many slices; kept until what writes it changes."""
     digest = hashlib.sha256()
@@ -199,6 +211,7 @@ BENCHES: dict[str, Callable[[argparse.Namespace], Iterator[Measure]]] = {
     "opening": opening,
     "flight": flight,
     "search": search,
+    "select": select,
 }
 
 
