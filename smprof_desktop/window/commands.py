@@ -86,7 +86,7 @@ COMMANDS: tuple[Command, ...] = (
         "copy_link",
         "File",
         "Copy link",
-        ("Ctrl+Alt+C",),
+        ("Ctrl+K",),
         "Copy a command line that opens this view elsewhere: range, lanes, selection",
         "copy_link",
         needs_profile=True,

@@ -129,7 +129,7 @@ def drawn(timeline: TimelineWidget) -> dict[str, Any]:
 
 def copied_link(window: MainWindow, qtbot: QtBot) -> str:
     QGuiApplication.clipboard().setText("")
-    qtbot.keyClick(window, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier)
+    qtbot.keyClick(window, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
     qtbot.waitUntil(lambda: QGuiApplication.clipboard().text() != "")
     return QGuiApplication.clipboard().text()
 
