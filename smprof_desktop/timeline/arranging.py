@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor, QGuiApplication
 
 from smprof_desktop.progress import CancelCheck, Progress
@@ -201,7 +201,7 @@ class Arranging:
         if lane is not None:
             self._timeline.focus_key = key
             self._timeline.viewport().update()
-            lane_menu(self, self._timeline, self._tree(), lane).popup(position)
+            lane_menu(self, self._timeline, self._tree(), lane, self._timeline.keys).popup(position)
 
     # Dragging a header.
 
@@ -209,6 +209,8 @@ class Arranging:
         """Take hold of a lane by its header; whether it can go anywhere."""
         siblings = self._siblings(key) if key in self._tree().by_key else []
         self._dragged = key if len(siblings) > 1 and key in siblings else ""
+        if self._dragged:
+            self._timeline.viewport().setCursor(Qt.CursorShape.ClosedHandCursor)
         return bool(self._dragged)
 
     def drag_to(self, y_px: float) -> None:
@@ -247,6 +249,7 @@ class Arranging:
     def cancel_drag(self) -> None:
         """Leave the dragged lane where it was."""
         self._dragged, self.drop_px, self._drop_before = "", None, None
+        self._timeline.viewport().unsetCursor()
         self._timeline.viewport().update()
 
     # Within.

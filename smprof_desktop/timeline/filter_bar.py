@@ -42,7 +42,7 @@ class FilterBar(QWidget):
         self.count = QLabel(self)
         self.count.setTextFormat(Qt.TextFormat.PlainText)
         layout = QHBoxLayout(self)
-        layout.setContentsMargins(2, 0, 4, 0)
+        layout.setContentsMargins(2, 0, 8, 0)
         layout.setSpacing(3)
         layout.addWidget(self.button)
         layout.addWidget(self.edit, 1)

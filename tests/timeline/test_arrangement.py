@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smprof_desktop.timeline import lanes, layout
@@ -363,6 +363,36 @@ def test_a_header_says_what_its_share_is_of(scene: Scene) -> None:
     assert scene.lane_text(frame, "host:algo-1/gpus/utilization").splitlines()[-1] == (
         "90 % busy: 900 ns of the 1 µs recorded in view, summed over 2"
     )
+
+
+@settings(max_examples=20)  # each writes a profile
+@given(
+    st.lists(st.tuples(st.integers(0, 400), st.integers(0, 300)), min_size=1, max_size=60),
+    st.integers(0, 8_000),
+    st.integers(200, 9_000),
+)
+def test_the_share_of_a_view_is_exact_to_its_edges(
+    tmp_path_factory: pytest.TempPathFactory, gaps: list[tuple[int, int]], begin_ns: int, span_ns: int
+) -> None:
+    """Against a twin that looks at every slice: off by what the bins at the two edges can hold at most."""
+    text, at, times = ["annotation 1 0+20000 all"], 0, []
+    for gap, duration in gaps:
+        at += gap
+        times.append((at, at + duration))
+        text.append(f"kernel 0/{7 + len(times) % 3} {at}+{duration} k")
+    scene = Scene(Opened.read(make_profile(tmp_path_factory.mktemp("share"), "\n".join(text))), width_of)
+    frame = frame_of(scene)
+    end_ns = min(begin_ns + span_ns, 20_000)
+    view = Viewport(begin_ns, end_ns, 300.0)
+    key = next(lane.key for lane in scene.tree.walk() if lane.kind == "device")
+    drawing = scene.draw(replace(frame, view=view, expanded=frame.expanded, height_px=4000.0))
+    share = next(header for header in drawing.headers if header.key == key).share
+    busy = np.zeros(end_ns - begin_ns, bool)
+    for start, end in times:
+        busy[max(start - begin_ns, 0) : max(end - begin_ns, 0)] = True
+    bin_share = (1 << view.bin_level) / len(busy)
+    told = 0.005 if share == "<1 %" else float(share.removesuffix(" %")) / 100
+    assert abs(told - busy.mean()) <= 0.005 + 2 * bin_share + 1e-9
 
 
 def big_tree() -> LaneTree:
