@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from smprof.profile.manifest import Device, Loss, Manifest, Process, ProfileError
 from smprof.profile.reader import ProcessProfile, Profile
 from smprof.profile.schema import LOST_NAME, NONE, TABLES
-from smprof.profile.writer import SEGMENT_ROWS, ProcessWriter, ProfileWriter, free_folder
+from smprof.profile.writer import ProcessWriter, ProfileWriter, free_folder
 from smprof_desktop.atomic import Work, new_folder
 from smprof_desktop.exporters import arguments
 from smprof_desktop.exporters.redaction import Redactor
@@ -25,8 +25,6 @@ from smprof_desktop.progress import CancelCheck, Cancelled, Progress, never, sil
 I64 = NDArray[np.int64]
 
 _WORKED_OUT = frozenset(("id", "row", "depth", "launch", "op"))
-_IN_MEMORY_ROWS = 4_000_000
-"""More rows of one process are written in segments on the way, which costs a merge."""
 _ARGS_AT_ONCE = 1_000_000
 _INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 
@@ -166,7 +164,7 @@ def _span(process: ProcessProfile) -> list[list[int]]:
 def _write_process(process: ProcessProfile, selection: Selection, info: Process, job: _Job) -> None:
     """Write one process in a profile of its own, and move its folder to the others."""
     part, folder = job.work.aside / "part", info.folder
-    writer = ProfileWriter(part, Manifest(), None if len(selection) < _IN_MEMORY_ROWS else SEGMENT_ROWS)
+    writer = ProfileWriter(part, Manifest(), segment_rows=None)
     target = writer.process(info)
     names = _Names(process, target, job.redactor)
     for table in KEPT_TABLES:

@@ -287,7 +287,10 @@ class ProcessWriter:
 
     def _put_aside(self, table: str) -> None:
         assert self._aside is not None
-        self._aside[table].append(self._take_pending(table))
+        rows = self._take_pending(table)
+        for begin in range(0, cols.length_of(rows), self._segment_rows):
+            part = {name: values[begin : begin + self._segment_rows] for name, values in rows.items()}
+            self._aside[table].append(part)
 
     def _parts_aside(self, table: str) -> Iterator[Columns]:
         """What was put aside, which then is no longer."""
