@@ -288,6 +288,7 @@ class Maker:
         outside_ns = 0
         is_exact = True
         for source in sources:
+            self.frames.give_way()
             answer = self._busy_of(source, window, bound)
             inside_ns, is_exact = answer.busy_ns, is_exact and answer.is_exact
             own_ns = np.full(bins, 1 << window.level, np.int64)

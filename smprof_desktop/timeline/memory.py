@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +18,13 @@ class Later(Exception):
     """What was asked for has to be read first, or takes longer than a frame may: a task has to fetch it."""
 
 
-FRAME_S = 0.012
-"""How long a frame is taken to be drawn and painted when nothing tells that it is done."""
+FRAME_S, PAINT_S = 0.05, 0.008
+"""How long a frame is taken to be drawn, and then painted, when nothing tells that it is done."""
 MAX_QUICK_SLICES = 50_000
 """Slices that one frame may compare where that was not done before: about 3 ms. More is for a task."""
+
+
+_LOOK_S = 0.001
 
 
 class Frames:
@@ -33,10 +37,12 @@ class Frames:
         self.number = 0
         self._until_s = 0.0
         self._compared = 0
+        self._thread = 0
 
     def begin(self) -> None:
         """A frame begins."""
         self.number += 1
+        self._thread = threading.get_ident()
         self._compared = 0
         self._until_s = time.perf_counter() + FRAME_S
 
@@ -46,15 +52,21 @@ class Frames:
             raise Later
         self._compared += slices
 
+    def drawn(self) -> None:
+        """The frame is worked out, and left to be painted."""
+        self._until_s = time.perf_counter() + PAINT_S
+
     def end(self) -> None:
         """It is painted."""
         self._until_s = 0.0
 
     def give_way(self) -> None:
-        """Wait until no frame is being drawn, but no longer than for one. For other threads."""
-        rest_s = self._until_s - time.perf_counter()
-        if rest_s > 0:
-            time.sleep(rest_s)
+        """Wait until the frame that is being drawn is painted. The thread that draws itself goes on."""
+        number = self.number
+        while (rest_s := self._until_s - time.perf_counter()) > 0 and number == self.number:
+            if threading.get_ident() == self._thread:
+                return
+            time.sleep(min(rest_s, _LOOK_S))
 
 
 class HeldTable:

@@ -173,6 +173,7 @@ class Scene:
         columns, slices, instants, labels = self._pixels(parts, frame)
         linked, links = self._arrows(frame), self._all_links(frame)
         view, strips = frame.view, self.strips.draw(frame)
+        self._maker.frames.drawn()
         return DrawList(
             width_px=frame.header_px + view.width_px,
             height_px=frame.height_px,
