@@ -106,10 +106,12 @@ CASES: dict[int, tuple[str, ...]] = {
     27: (
         f"{KINETO}test_c26_c27_g55_the_correlation_id_decides_whatever_the_call_is_named",
         "timeline/test_scene.py::test_driver_and_runtime_calls_of_one_id_make_one_arrow",
+        "analysis/test_linked.py::test_calls_that_share_an_id_are_told_and_which_one_counts",
     ),
     29: (
         f"{KINETO}test_c29_flows_link_where_correlation_ids_are_missing",
         "test_report.py::test_unlinked_executions_are_counted_with_the_reason",
+        "timeline/test_arrows.py::test_a_link_that_should_be_there_and_is_not_has_a_mark",
     ),
     30: (f"{HERE}test_c30_a_wait_is_linked_to_no_event_record",),
     31: (f"{HERE}test_a11_c31_the_order_of_records_does_not_matter",),
@@ -171,6 +173,7 @@ CASES: dict[int, tuple[str, ...]] = {
         "analysis/test_names.py::test_what_is_no_symbol_stays_as_it_was_recorded",
     ),
     # I. The window
+    66: ("timeline/test_colours.py::test_labels_and_arrows_are_readable",),
     71: (
         "timeline/test_arranging.py::test_pins_outlast_loading_and_unpinning_another",
         "timeline/test_arrangement.py::test_unpinning_one_leaves_the_others",

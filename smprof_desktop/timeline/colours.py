@@ -14,8 +14,9 @@ NAME_COLOURS = len(HUES) * SHADES
 """Colour codes 0 to NAME_COLOURS - 1 are for names. Two shades of each hue keep neighbours apart also where
 hues look alike to the colour-blind."""
 
-CURVE, COUNTER, DENSITY, SYNC = range(NAME_COLOURS, NAME_COLOURS + 4)
-"""Colour codes with a meaning of their own: utilization, counters, density of a collapsed group, synchronisations."""
+CURVE, COUNTER, DENSITY, SYNC, DIMMED = range(NAME_COLOURS, NAME_COLOURS + 5)
+"""Colour codes with a meaning of their own: utilization, counters, density of a collapsed group, synchronisations, and
+what a search has not found."""
 
 
 def colour_of(name: str) -> int:
@@ -109,14 +110,18 @@ LIGHT = Theme(
     ink=(22, 26, 32),
     selection=(16, 20, 26),
     arrow=(0, 112, 140),
-    warning=(186, 62, 0),
+    warning=(168, 54, 0),
     shade=(120, 130, 145),
     mark=(176, 74, 0),
     mark_ink=(255, 255, 255),
     area=(28, 98, 200),
     area_ink=(255, 255, 255),
     steps=((222, 229, 239), (203, 214, 230), (212, 216, 222)),
-    fills=_fills((0.845, 0.755), 0.095, ((63, 131, 196), (112, 128, 150), (108, 140, 178), (232, 186, 120))),
+    fills=_fills(
+        (0.845, 0.755),
+        0.095,
+        ((63, 131, 196), (112, 128, 150), (108, 140, 178), (232, 186, 120), (226, 230, 236)),
+    ),
 )
 DARK = Theme(
     name="dark",
@@ -139,6 +144,6 @@ DARK = Theme(
     area=(122, 176, 255),
     area_ink=(14, 22, 36),
     steps=((48, 56, 70), (61, 71, 89), (52, 56, 63)),
-    fills=_fills((0.515, 0.44), 0.095, ((70, 140, 205), (120, 134, 154), (92, 128, 172), (134, 98, 34))),
+    fills=_fills((0.515, 0.44), 0.095, ((70, 140, 205), (120, 134, 154), (92, 128, 172), (134, 98, 34), (44, 49, 58))),
 )
 THEMES = {theme.name: theme for theme in (LIGHT, DARK)}

@@ -87,7 +87,7 @@ def of(profile: Profile, ref: SliceRef) -> Connections | str:
     return Connections(
         link,
         name_of(process, "host", link.launch.row),
-        f"thread {thread_text(process, host.value('thread', link.launch.row))}",
+        _thread(process, host.value("thread", link.launch.row)),
         host.value("duration_ns", link.launch.row),
         columns.at("duration_ns", link.executions),
         name.astype(np.int64),
@@ -97,11 +97,16 @@ def of(profile: Profile, ref: SliceRef) -> Connections | str:
     )
 
 
+def _thread(process: ProcessProfile, thread: int) -> str:
+    text = thread_text(process, thread)
+    return text if text.startswith("thread") else f"thread {text}"
+
+
 def _lanes(process: ProcessProfile, link: Link) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     columns = process.table(link.table)
     if link.table == "host":
         threads, lane = np.unique(columns.at("thread", link.executions), return_inverse=True)
-        return tuple(f"thread {thread_text(process, int(thread))}" for thread in threads), lane.astype(np.int64)
+        return tuple(_thread(process, int(thread)) for thread in threads), lane.astype(np.int64)
     where = np.stack([columns.at(name, link.executions).astype(np.int64) for name in ("device", "stream")], axis=1)
     places, lane = np.unique(where, axis=0, return_inverse=True)
     return tuple(f"GPU-{device}, stream {stream}" for device, stream in places.tolist()), lane.ravel().astype(np.int64)

@@ -41,9 +41,22 @@ _HEADINGS = (
     ("Lane", "Where it stands."),
     ("Start", "From the profile's start."),
     ("Duration", "Of the execution."),
-    ("From launch start", FROM_START),
-    ("From launch end", FROM_END),
+    ("Latency from start", FROM_START),
+    ("Latency from end", FROM_END),
 )
+_WIDEST = (
+    "cudaLaunchKernelExC",
+    "thread 4711 (python3)",
+    "1,234.567 ms",
+    "",
+    "GPU-0, stream 1234",
+    "1,234.567 ms",
+    "1,234.567 ms",
+    "Latency from start",
+    "Latency from end",
+)
+"""What the columns have room for; the name of the execution takes what is left."""
+PADDING_PX = 22
 _Index = QModelIndex | QPersistentModelIndex
 
 
@@ -330,9 +343,11 @@ def _table(model: ConnectionsModel) -> QTableView:
     header = table.horizontalHeader()
     header.setHighlightSections(False)
     header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-    width_px = table.fontMetrics().averageCharWidth()
-    for column, characters in enumerate((26, 20, 14, 44, 18, 14, 13, 18, 16)):
-        header.resizeSection(column, characters * width_px)
+    for column, widest in enumerate(_WIDEST):
+        header.resizeSection(column, table.fontMetrics().horizontalAdvance(widest) + PADDING_PX)
+    header.setMinimumSectionSize(40)
+    header.setSectionResizeMode(_TO[0], QHeaderView.ResizeMode.Stretch)
+    header.setStretchLastSection(False)
     return table
 
 

@@ -32,6 +32,7 @@ def test_labels_and_arrows_are_readable(theme: Theme) -> None:
         assert contrast(theme.text, behind) >= 7
         assert contrast(theme.muted, behind) >= 4
         assert contrast(theme.arrow, behind) >= 4.5
+        assert contrast(theme.warning, behind) >= 4.5
 
 
 @pytest.mark.parametrize("theme", THEMES.values(), ids=lambda theme: theme.name)
