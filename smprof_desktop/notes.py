@@ -26,11 +26,11 @@ from psygnal import Signal
 from smprof.profile.manifest import MANIFEST_NAME, write_atomically
 from smprof_desktop import resources
 from smprof_desktop.sources import store
+from smprof_desktop.sources.folder import NOTES_ENDING
 
 if TYPE_CHECKING:
     from smprof.profile.reader import Profile
 
-ENDING = ".notes.json"
 MAX_FILE_BYTES = 4 << 20
 MAX_MARKS, MAX_LANES = 10_000, 50_000
 MAX_TEXT, MAX_KEY = 1_000, 4_000
@@ -233,7 +233,7 @@ def key_of(profile: Profile) -> str:
 
 def beside(folder: Path) -> Path:
     """Where the sidecar of a profile in `folder` lies if that place can be written."""
-    return folder.with_name(folder.name + ENDING)
+    return folder.with_name(folder.name + NOTES_ENDING)
 
 
 def folders_of(profile: Profile) -> set[Path | None]:

@@ -10,6 +10,8 @@ from pathlib import Path
 from smprof.profile.manifest import MANIFEST_NAME, ProfileError
 
 PROFILE = "profile"
+NOTES_ENDING = ".notes.json"
+"""What the name of a sidecar beside a profile ends with: it is neither a profile nor a trace."""
 _MOST_ENTRIES = 20_000
 _TRACE_ENDINGS = (".json", ".json.gz", ".sqlite", ".nsys-rep", ".xplane.pb")
 
@@ -34,7 +36,7 @@ class Listing:
 
 
 def listing(folder: Path, detect: Callable[[Path], str]) -> Listing:
-    """The profiles and traces directly in `folder`, by name. Other files are left out.
+    """The profiles and traces directly in `folder`, by name. Other files are left out, sidecars among them.
 
     `detect` tells what a file is and raises ProfileError for what is no trace. Raises ProfileError where the folder
     cannot be listed.
@@ -52,7 +54,7 @@ def listing(folder: Path, detect: Callable[[Path], str]) -> Listing:
     if len(paths) > _MOST_ENTRIES:
         raise ProfileError(f"{folder} holds {len(paths):,} files; choose a folder of one run's traces.")
     for path in paths:
-        if path.name.startswith("."):
+        if path.name.startswith(".") or path.name.endswith(NOTES_ENDING):
             continue
         try:
             if path.is_dir():

@@ -30,6 +30,8 @@ class Marking:
 
     def __init__(self, timeline: TimelineWidget) -> None:
         self.selected: Mark | None = None
+        self.followed: Callable[[Mark], None] = _ignore
+        """Told of a mark that the user goes to."""
         self.pointer: QPointF | None = None
         """Where the pointer is over the timeline."""
         self._timeline = timeline
@@ -100,6 +102,7 @@ class Marking:
         timeline = self._timeline
         view, limits = timeline.view, timeline.opened_scene().limits
         self.select(mark)
+        self.followed(mark)
         if mark.end_ns - mark.begin_ns > RANGE_SHARE * view.span_ns:
             timeline.go_to(view.fitted(mark.begin_ns, mark.end_ns, limits, 0.15), remember=True)
             return
@@ -185,6 +188,10 @@ class Marking:
         if self._timeline.scene is not None:
             self.show_in(self._timeline.scene)
             self._timeline.lanes_changed()
+
+
+def _ignore(_mark: Mark) -> None:
+    """Nobody follows."""
 
 
 class MarkEditor(QLineEdit):

@@ -60,6 +60,7 @@ class MarksPane(QWidget):
         self.table.itemChanged.connect(self._on_edited)
         session.profile_changed.connect(self._follow)
         timeline.settings.changed.connect(self._on_setting)
+        timeline.marking.followed = self._show_row
         self._follow()
 
     @property
@@ -156,8 +157,12 @@ class MarksPane(QWidget):
         renamed = marks.rename(self._session.notes, mark, text)
         if self._timeline.marking.selected == mark:
             self._timeline.marking.select(renamed)
+        self._show_row(renamed)
+
+    def _show_row(self, mark: Mark) -> None:
+        """Make a mark's row the current one."""
         for row in range(self.table.rowCount()):
-            if self.mark_at(row) == renamed:
+            if self.mark_at(row) == mark and row != self.table.currentRow():
                 self.table.setCurrentCell(row, TEXT)
 
 

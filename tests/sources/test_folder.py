@@ -17,11 +17,14 @@ def test_a_folder_with_all_sorts_of_things(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("# hello")
     (tmp_path / ".hidden.json").write_text('[{"ph": "X"}]')
     (tmp_path / "empty.json").write_text("")
+    (tmp_path / "run.notes.json").write_text('{"marks": []}')
     (tmp_path / "plain").mkdir()
     (tmp_path / "run" / "algo-1").mkdir(parents=True)
     Manifest().write(tmp_path / "run")
     (tmp_path / "run" / "algo-1" / "x").write_bytes(b"1" * 1000)
-    found = listing(tmp_path, detect).entries
+    listed = listing(tmp_path, detect)
+    assert len(listed.refused) == 1 and "empty.json" in listed.refused[0]
+    found = listed.entries
     assert [(entry.name, entry.kind) for entry in found] == [
         ("rank2.json", "chrome"),
         ("rank10.json", "kineto"),

@@ -357,6 +357,8 @@ def test_the_marks_pane_lists_sorts_goes_to_edits_copies_and_removes(shown: Main
     qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
     assert timeline.marking.selected == Mark(50_000, 50_000, "gamma")
     assert (timeline.view.begin_ns + timeline.view.end_ns) // 2 == pytest.approx(50_000, abs=50)
+    timeline.marking.go_to(Mark(20_000, 22_000, "alpha"))
+    assert table.currentRow() == 0  # the row of the flag that was gone to
     table.setFocus()
     table.setCurrentCell(2, TEXT)
     qtbot.keyClick(table, Qt.Key.Key_F2)
