@@ -18,7 +18,8 @@ stop() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 system_packages="python3-venv libegl1 libgl1 libglib2.0-0 libdbus-1-3 libfontconfig1 libxkbcommon0 libxkbcommon-x11-0
   libxcb-cursor0 libxcb-icccm4 libxcb-image0 libxcb-keysyms1 libxcb-randr0 libxcb-render-util0 libxcb-shape0 libxcb-sync1
   libxcb-xfixes0 libxcb-xinerama0 libxcb-xkb1 libx11-xcb1 fonts-dejavu-core xvfb xauth"
-test_packages="gcc libc6-dev"
+# Mesa draws by OpenGL without a graphics card, on the virtual display of the tests.
+test_packages="gcc libc6-dev libgl1-mesa-dri"
 
 find_python() {
   local candidate

@@ -16,7 +16,6 @@ class HoverText(QLabel):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self._around = parent
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setWordWrap(True)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
@@ -25,18 +24,13 @@ class HoverText(QLabel):
         self.setFrameShape(QFrame.Shape.Box)
         self.hide()
 
-    def move_onto(self, parent: QWidget) -> None:
-        """Be over another widget from now on, hidden at first."""
-        self._around = parent
-        self.setParent(parent)
-        self.hide()
-
     def show_at(self, pointer: QPoint, text: str) -> None:
         """Show a text below the pointer, above it where there is no room; hide where the text is empty."""
-        if not text:
+        around = self.parentWidget()
+        if not text or around is None:
             self.hide()
             return
-        room = self._around.size()
+        room = around.size()
         self.setText(breakable(text[:MAX_CHARACTERS]))
         self.setMaximumWidth(min(MAX_WIDTH_PX, max(room.width() - 20, 100)))
         self.adjustSize()
