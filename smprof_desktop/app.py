@@ -88,6 +88,7 @@ def run(
     window = MainWindow(session, tasks, settings, partial(_open_targets, spare=spare))
     themes = ThemeSwitch(application, settings)
     window.painted.connect(spare.start)  # first: it gets ready beside what follows
+    window.painted.connect(window.painter_switch.start)
     if targets:
         # Imports on the task's thread would hold up the first picture.
         window.painted.connect(

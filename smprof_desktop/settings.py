@@ -54,6 +54,13 @@ SETTINGS: dict[str, Setting] = {
             "Time axis",
             ("start", "clock", "UTC"),
         ),
+        Setting(
+            "painter",
+            "auto",
+            "What draws the timeline: auto is OpenGL where there is a graphics card for it, otherwise raster.",
+            "Painter",
+            ("auto", "OpenGL", "raster"),
+        ),
         Setting("recent", [], "Targets loaded before, the latest first; each a list of paths that made one profile."),
         Setting("geometry", "", "Size and place of the window, as Qt packs them, in hexadecimal."),
         Setting("details_share", 0.3, "Share of the Timeline page's height that the details take."),

@@ -173,6 +173,12 @@ CASES: dict[int, tuple[str, ...]] = {
         "analysis/test_names.py::test_what_is_no_symbol_stays_as_it_was_recorded",
     ),
     # I. The window
+    69: (
+        "timeline/test_opengl.py::test_both_painters_give_the_same_picture",
+        "timeline/test_opengl.py::test_software_opengl_counts_as_none",
+        "timeline/test_opengl.py::test_a_failing_driver_leaves_the_raster_painter_and_one_notice",
+        "timeline/test_opengl.py::test_a_context_that_never_comes_is_noticed",
+    ),
     66: ("timeline/test_colours.py::test_labels_and_arrows_are_readable",),
     71: (
         "timeline/test_arranging.py::test_pins_outlast_loading_and_unpinning_another",

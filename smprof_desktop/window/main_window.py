@@ -31,6 +31,7 @@ from smprof_desktop.session import Session
 from smprof_desktop.settings import Settings
 from smprof_desktop.slice_ref import SliceRef
 from smprof_desktop.tasks import Tasks, sentence_of
+from smprof_desktop.timeline.painters import PainterSwitch
 from smprof_desktop.window.commands import COMMANDS, PAGES, Command
 from smprof_desktop.window.facts import devices_of, summary
 from smprof_desktop.window.fields import label
@@ -87,6 +88,8 @@ class MainWindow(QMainWindow):
         self._profile_name = label(name="muted")
         self._badge = label("SYNTHETIC", "badge")
         self._loading_line = LoadingLine()
+        self.painter_switch = PainterSwitch(self, settings)
+        self.painter_switch.failed.connect(self.show_fault)
         self.load_page = LoadPage(session, settings)
         self._pages["load"] = self.load_page
         self._stack.addWidget(self.load_page)
@@ -360,6 +363,7 @@ class MainWindow(QMainWindow):
 
             timeline = TimelinePage(self.session, self.tasks, self.settings)
             timeline.timeline.faulted.connect(self.show_fault)
+            self.painter_switch.serve(timeline.timeline)
             return timeline
         if key == "information":
             from smprof_desktop.window.information_page import InformationPage
@@ -538,6 +542,7 @@ class MainWindow(QMainWindow):
         self.settings.set("geometry", bytes(self.saveGeometry().toHex().data()).decode("ascii"))
         if self._held is not None and not self.tasks.is_closed:
             self.tasks.let_go(self._held, self._held.close)
+        self.painter_switch.stop()
         self.tasks.close()
         super().closeEvent(event)
 

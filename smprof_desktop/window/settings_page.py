@@ -36,7 +36,7 @@ class SettingsPage(QWidget):
         box = QComboBox()
         box.setAccessibleName(setting.title)
         for choice in setting.choices:
-            box.addItem(choice.capitalize(), choice)
+            box.addItem(choice[:1].upper() + choice[1:], choice)  # OpenGL and UTC keep their capitals
         box.setCurrentIndex(box.findData(self._settings.get(setting.key)))
         box.currentIndexChanged.connect(lambda index: self._settings.set(setting.key, box.itemData(index)))
         self._choices[setting.key] = box
