@@ -14,6 +14,7 @@ from smprof_desktop.tasks import Tasks
 from smprof_desktop.timeline.memory import Later
 from smprof_desktop.timeline.widget import TimelineWidget
 from smprof_desktop.window.connections import ConnectionsPane
+from smprof_desktop.window.area_pane import AreaPane
 from smprof_desktop.window.details import DetailsPane
 from smprof_desktop.window.marks_pane import MarksPane
 
@@ -40,6 +41,10 @@ class TimelinePage(QWidget):
         self.add_pane(self.details, "Current Selection")
         self.connections = ConnectionsPane(session, tasks, self.timeline.selecting.centre)
         self.add_pane(self.connections, "Connections")
+        self.area = AreaPane(session, tasks, self.timeline)
+        self.add_pane(self.area, "Area")
+        self.area.filled.connect(self.share_out)
+        self.timeline.area_made.connect(lambda: self.show_pane(self.area))
         self.add_pane(self.marks, "Marks")
         self.marks.filled.connect(self.share_out)
         self.timeline.marks_asked.connect(lambda: self._show_pane_with_keyboard(self.marks, self.marks.table))

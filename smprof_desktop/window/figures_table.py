@@ -1,0 +1,323 @@
+"""Tables of figures: sorted by any column, filtered by name, copied, saved as CSV; the first row sums up the others."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from PySide6.QtCore import QAbstractTableModel, QEvent, QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtGui import QAction, QFont, QGuiApplication, QKeySequence
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFileDialog,
+    QFrame,
+    QHBoxLayout,
+    QHeaderView,
+    QLineEdit,
+    QPushButton,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from smprof.profile.manifest import ProfileError
+from smprof_desktop import destination
+from smprof_desktop.plain_text import table_text, tooltip
+from smprof_desktop.window.fields import ROW_PADDING_PX, label
+
+MAX_ROWS = 20_000
+"""Rows that are shown; the others are summed up and saved with them."""
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+"""What a spreadsheet takes for the beginning of a formula."""
+LONG_TEXT = 24
+"""Characters from which a text may be elided, so that a tooltip shows it in full."""
+MAX_TEXT_PX = 180
+"""Width of a column of texts but the first."""
+
+R = TypeVar("R")
+Index = QModelIndex | QPersistentModelIndex
+_ROOT = QModelIndex()
+
+
+@dataclass(frozen=True)
+class Column(Generic[R]):
+    """One column: its heading, what is shown of a row, what rows are sorted by and what is saved, under `saved_as`."""
+
+    title: str
+    text: Callable[[R], str]
+    value: Callable[[R], Any]
+    saved_as: str
+    is_number: bool = True
+    tip: str = ""
+
+
+class FiguresModel(QAbstractTableModel, Generic[R]):
+    """Rows of figures; row 0 sums up those that are shown and those that there is no room for."""
+
+    def __init__(
+        self, columns: Sequence[Column[R]], total: Callable[[Sequence[R]], R], name: Callable[[R], str]
+    ) -> None:
+        """`total` makes one row of several; `name` is what the filter looks in."""
+        super().__init__()
+        self.columns = tuple(columns)
+        self._total_of = total
+        self._name = name
+        self._all: Sequence[R] = ()
+        self._filter = ""
+        self._sorted_by = -1
+        self._order = Qt.SortOrder.DescendingOrder
+        self.rows: list[R] = []
+        """All that the filter finds, sorted."""
+        self.total: R | None = None
+        self._bold = QFont()
+
+    @property
+    def unshown(self) -> int:
+        """How many rows are found but not shown."""
+        return max(len(self.rows) - MAX_ROWS, 0)
+
+    def fill(self, rows: Sequence[R]) -> None:
+        """Hold these rows in place of the present ones."""
+        self._all = rows
+        self._renew()
+
+    def set_filter(self, text: str) -> None:
+        """Show only rows whose name contains a text, in any case."""
+        if text != self._filter:
+            self._filter = text
+            self._renew()
+
+    def set_font(self, font: QFont) -> None:
+        """The font of the first row follows that of the table."""
+        self._bold = QFont(font)
+        self._bold.setBold(True)
+
+    def row_of(self, index: Index) -> R | None:
+        """The row that a cell is of; None for the first one, which is none by itself."""
+        return self.rows[index.row() - 1] if index.isValid() and index.row() > 0 else None
+
+    def texts(self, row: int) -> list[str]:
+        """The cells of a row as they are shown."""
+        shown = self._shown(row)
+        return [column.text(shown) for column in self.columns] if shown is not None else []
+
+    def csv(self) -> bytes:
+        """All rows that the filter finds, with headings: numbers in full, no text that a spreadsheet would work out."""
+        out = io.StringIO()
+        writer = csv.writer(out)
+        writer.writerow([column.saved_as for column in self.columns])
+        for row in self.rows:
+            writer.writerow([harmless(column.value(row)) for column in self.columns])
+        return out.getvalue().encode("utf-8-sig", "surrogatepass")
+
+    def _shown(self, row: int) -> R | None:
+        return self.total if row == 0 else self.rows[row - 1]
+
+    def _renew(self) -> None:
+        self.beginResetModel()
+        wanted = self._filter.casefold()
+        self.rows = [row for row in self._all if wanted in self._name(row).casefold()] if wanted else list(self._all)
+        self._sort()
+        self.total = self._total_of(self.rows) if self.rows else None
+        self.endResetModel()
+
+    def _sort(self) -> None:
+        if 0 <= self._sorted_by < len(self.columns):
+            column = self.columns[self._sorted_by]
+            is_down = self._order == Qt.SortOrder.DescendingOrder
+            if column.is_number:
+                self.rows.sort(key=column.value, reverse=is_down)
+            else:
+                self.rows.sort(key=lambda row: str(column.value(row)).casefold(), reverse=is_down)
+
+    # Overrides of Qt methods.
+
+    def rowCount(self, parent: Index = _ROOT) -> int:
+        return 0 if parent.isValid() or not self.rows else 1 + min(len(self.rows), MAX_ROWS)
+
+    def columnCount(self, parent: Index = _ROOT) -> int:
+        return 0 if parent.isValid() else len(self.columns)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        column = self.columns[index.column()]
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            side = Qt.AlignmentFlag.AlignRight if column.is_number else Qt.AlignmentFlag.AlignLeft
+            return side | Qt.AlignmentFlag.AlignVCenter
+        if role == Qt.ItemDataRole.FontRole and index.row() == 0:
+            return self._bold
+        row = self._shown(index.row())
+        if row is None:
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            text = column.text(row)
+            return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
+        if role == Qt.ItemDataRole.ToolTipRole and len(column.text(row)) > LONG_TEXT:
+            return tooltip(column.text(row))
+        return None
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if orientation != Qt.Orientation.Horizontal:
+            return None
+        column = self.columns[section]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return column.title
+        if role == Qt.ItemDataRole.ToolTipRole and column.tip:
+            return tooltip(column.tip)
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            side = Qt.AlignmentFlag.AlignRight if column.is_number else Qt.AlignmentFlag.AlignLeft
+            return side | Qt.AlignmentFlag.AlignVCenter
+        return None
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        self.layoutAboutToBeChanged.emit()
+        self._sorted_by, self._order = column, order
+        self._sort()
+        self.layoutChanged.emit()
+
+
+class FiguresTable(QWidget):
+    """A title, a filter, a button that saves, and the table. A click or Enter on a row chooses it.
+
+    Signals:
+        chosen(object): a row of figures.
+        saved(str), failed(str): what became of saving, as a sentence.
+    """
+
+    chosen = Signal(object)
+    saved = Signal(str)
+    failed = Signal(str)
+
+    def __init__(self, title: str, model: FiguresModel[Any], file_name: str, sorted_by: int) -> None:
+        super().__init__()
+        self.model = model
+        self._title = title
+        self._file_name = file_name
+        self._title_label = label(title, "section")
+        self.filter = QLineEdit()
+        self.filter.setPlaceholderText(f"Filter {title.lower()}")
+        self.filter.setAccessibleName(f"Filter {title.lower()}")
+        self.filter.setClearButtonEnabled(True)
+        self.filter.textChanged.connect(self._on_filter)
+        self.save_button = QPushButton("Save as CSV…")
+        self.save_button.setToolTip(tooltip("Times in ns"))
+        self.save_button.clicked.connect(self.save)
+        self.view = self._make_view(sorted_by)
+        self.unshown = label("", "muted", wraps=True)
+        self.unshown.hide()
+        top = QHBoxLayout()
+        top.addWidget(self._title_label)
+        top.addWidget(self.filter, 1)
+        top.addWidget(self.save_button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(4)
+        layout.addLayout(top)
+        layout.addWidget(self.view, 1)
+        layout.addWidget(self.unshown)
+        model.modelReset.connect(self._on_reset)
+        self._on_reset()
+
+    def copy_selected(self) -> None:
+        """Put the selected rows on the clipboard, all that are shown where none is; with headings where several are."""
+        rows = sorted({index.row() for index in self.view.selectedIndexes()}) or range(self.model.rowCount())
+        texts = [self.model.texts(row) for row in rows]
+        if len(texts) > 1:
+            texts.insert(0, [column.title for column in self.model.columns])
+        QGuiApplication.clipboard().setText(table_text(texts))
+
+    def save(self) -> None:
+        """Ask where to, and save what the filter finds."""
+        name, _ = QFileDialog.getSaveFileName(self, "Save as CSV", self._file_name, "CSV (*.csv)")
+        if name:
+            self.save_to(Path(name) if Path(name).suffix else Path(f"{name}.csv"))
+
+    def save_to(self, path: Path) -> None:
+        """Save what the filter finds."""
+        try:
+            destination.write(path, self.model.csv())
+        except ProfileError as error:
+            self.failed.emit(str(error))
+        else:
+            self.saved.emit(f"Saved as {path}.")
+
+    def _make_view(self, sorted_by: int) -> QTableView:
+        view = QTableView()
+        view.setAccessibleName(self._title)
+        view.setModel(self.model)
+        view.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        view.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        view.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        view.setAlternatingRowColors(True)
+        view.setShowGrid(False)
+        view.setWordWrap(False)
+        view.setTabKeyNavigation(False)
+        view.setFrameShape(QFrame.Shape.NoFrame)
+        view.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        view.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        view.verticalHeader().setVisible(False)
+        view.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        view.verticalHeader().setMinimumSectionSize(8)
+        header = view.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setMaximumSectionSize(420)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        header.setMinimumSectionSize(40)
+        view.setSortingEnabled(True)
+        view.sortByColumn(sorted_by, Qt.SortOrder.DescendingOrder)
+        view.clicked.connect(self._on_clicked)
+        view.activated.connect(self._choose)
+        view.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        for title, key, slot in (("Copy", QKeySequence(QKeySequence.StandardKey.Copy), self.copy_selected),):
+            action = QAction(title, view)
+            action.setShortcut(key)
+            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+            action.triggered.connect(slot)
+            view.addAction(action)
+        return view
+
+    def _fit_rows(self) -> None:
+        self.view.verticalHeader().setDefaultSectionSize(self.view.fontMetrics().height() + ROW_PADDING_PX)
+        self.model.set_font(self.view.font())
+
+    def _on_clicked(self, index: QModelIndex) -> None:
+        """With Ctrl or Shift a click chooses rows to copy."""
+        held = QGuiApplication.keyboardModifiers()
+        if not held & (Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier):
+            self._choose(index)
+
+    def _choose(self, index: QModelIndex) -> None:
+        row = self.model.row_of(index)
+        if row is not None:
+            self.chosen.emit(row)
+
+    def _on_filter(self, text: str) -> None:
+        self.model.set_filter(text)
+
+    def _on_reset(self) -> None:
+        self._fit_rows()
+        self.save_button.setEnabled(bool(self.model.rows))
+        for column in range(1, self.model.columnCount()):
+            self.view.resizeColumnToContents(column)
+            if not self.model.columns[column].is_number:
+                self.view.setColumnWidth(column, min(self.view.columnWidth(column), MAX_TEXT_PX))
+        unshown = self.model.unshown
+        self.unshown.setVisible(bool(unshown))
+        self.unshown.setText(f"{unshown:,} more are summed up and saved, but not listed; the filter finds them.")
+
+    # Overrides of Qt methods.
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange and hasattr(self, "view"):
+            self._fit_rows()
+
+
+def harmless(value: Any) -> Any:
+    """What is saved of a value: a text that a spreadsheet would take for a formula has an apostrophe before it."""
+    if isinstance(value, str) and value.startswith(FORMULA_STARTS):
+        return f"'{value}"
+    return value
