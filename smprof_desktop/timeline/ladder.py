@@ -39,6 +39,9 @@ MAX_WHOLE_BINS = 1 << 17
 """Bins of a stored level up to which the next ones are made of all of them at once, and kept: 3 ms. Such levels are 0.7
 times as large as what is stored."""
 
+MAX_KEPT_ROWS = 1 << 12
+"""Answers to which slices touch a window that are kept: each is asked for several times, and costs 0.1 ms."""
+
 _STEP_COLUMNS = ("bin", "busy_ns", "longest", "slices", "start_ns", "duration_ns", "name_id")
 _EMPTY = np.zeros(0, np.int64)
 _EMPTY_TABLE = np.zeros(0, np.uint8)
@@ -105,8 +108,8 @@ class _Step:
     def between(self, first_bin: int, last_bin: int, bin_level: int) -> _Step:
         """What lies in the bins [first_bin, last_bin] of a level that is as coarse or coarser."""
         shift = bin_level - self.level
-        low = int(np.searchsorted(self.bin, first_bin << shift, "left"))
-        high = int(np.searchsorted(self.bin, (last_bin + 1) << shift, "left"))
+        low = int(self.bin.searchsorted(first_bin << shift, "left"))
+        high = int(self.bin.searchsorted((last_bin + 1) << shift, "left"))
         return _Step(self.level, *(getattr(self, name)[low:high] for name in _STEP_COLUMNS))
 
     def coarser(self, level: int) -> _Step:
@@ -154,6 +157,7 @@ class Ladder:
         self._kept_window = (0, -1, 0)
         self._kept: dict[int, _Part | None] = {}
         self._made: dict[tuple[int, int], _Step] = {}
+        self._rows_in: dict[tuple[int, int, int], tuple[int, int]] = {}
         self._levels: dict[int, list[tuple[int, int, int]]] = {}
         if len(table):
             lane_row, level = table["lane_row"], table["level"]
@@ -196,6 +200,16 @@ class Ladder:
 
     def rows_in(self, lane_row: int, begin_ns: int, end_ns: int) -> tuple[int, int]:
         """Positions [begin, end) of the slices that touch [begin_ns, end_ns); one of no length touches its start."""
+        asked = (lane_row, begin_ns, end_ns)
+        found = self._rows_in.get(asked)
+        if found is None:
+            found = self._find_rows(*asked)
+            if len(self._rows_in) >= MAX_KEPT_ROWS:
+                self._rows_in.clear()
+            self._rows_in[asked] = found
+        return found
+
+    def _find_rows(self, lane_row: int, begin_ns: int, end_ns: int) -> tuple[int, int]:
         first, last = int(self._begin_row[lane_row]), int(self._end_row[lane_row])
         if end_ns <= int(self._begin_ns[lane_row]) or begin_ns > int(self._end_ns[lane_row]) or first == last:
             return first, first
@@ -204,8 +218,8 @@ class Ladder:
         table = self._process.table(SLICE_TABLES[self._table[lane_row]])
         first, last = self._near(lane_row, begin_ns, end_ns)
         start = table.part("start_ns", first, last)
-        low = int(np.searchsorted(start, begin_ns, "left"))
-        high = int(np.searchsorted(start, end_ns, "left"))
+        low = int(start.searchsorted(begin_ns, "left"))
+        high = int(start.searchsorted(end_ns, "left"))
         if low > 0:
             before = first + low - 1
             if int(start[low - 1]) + int(table.part("duration_ns", before, before + 1)[0]) > begin_ns:
@@ -223,8 +237,8 @@ class Ladder:
         if totals is None:
             totals = self._totals[lane_row] = np.concatenate(([0], np.cumsum(self._steps["slices"][begin:end])))
         bins = self._steps["bin"][begin:end]
-        low = int(totals[np.searchsorted(bins, begin_ns >> level, "left")])
-        high = int(totals[np.searchsorted(bins, (end_ns - 1) >> level, "right")])
+        low = int(totals[bins.searchsorted(begin_ns >> level, "left")])
+        high = int(totals[bins.searchsorted((end_ns - 1) >> level, "right")])
         # The last slice of an earlier bin may reach into the window; a damaged count must not leave the lane row.
         return min(max(first + low - 1, first), last), min(max(first + high, first), last)
 
@@ -352,7 +366,7 @@ class Ladder:
             else:
                 low, high = self._near(lane_row, start, start + 1)
                 side: Literal["left", "right"] = "right" if step > 0 else "left"
-                row = low + int(np.searchsorted(read("start_ns", low, high), start, side)) - (step < 0)
+                row = low + int(read("start_ns", low, high).searchsorted(start, side)) - (step < 0)
             if first <= row < last:
                 found = int(read("start_ns", row, row + 1)[0])
                 if best is None or (found - best[0]) * step < 0:
@@ -439,7 +453,7 @@ def columns_in(start_ns: I64, duration_ns: I64, first_bin: int, last_bin: int, l
     busy = np.diff(_covered_before(start_ns, end_ns, _running_total(start_ns, end_ns), edges))
     longest = np.full(count, -1, np.int64)
 
-    inside = slice(int(np.searchsorted(start_ns, edges[0], "left")), int(np.searchsorted(start_ns, edges[-1], "left")))
+    inside = slice(int(start_ns.searchsorted(edges[0], "left")), int(start_ns.searchsorted(edges[-1], "left")))
     owner = (start_ns[inside] >> np.int64(level)) - first_bin
     if len(owner):
         groups = np.concatenate(([0], np.flatnonzero(owner[1:] != owner[:-1]) + 1))
@@ -450,7 +464,7 @@ def columns_in(start_ns: I64, duration_ns: I64, first_bin: int, last_bin: int, l
         keep = np.concatenate(([True], hit_owner[1:] != hit_owner[:-1]))
         longest[hit_owner[keep]] = hits[keep] + inside.start
     # The slice that reaches into a bin from before it started earlier, so it wins when it is as long.
-    before = np.searchsorted(start_ns, edges[:-1], "left") - 1
+    before = start_ns.searchsorted(edges[:-1], "left") - 1
     at = np.maximum(before, 0)
     reaches = (before >= 0) & (end_ns[at] > edges[:-1])
     wins = reaches & ((longest < 0) | (duration_ns[at] >= duration_ns[np.maximum(longest, 0)]))
@@ -469,7 +483,7 @@ def _covered_before(start_ns: I64, end_ns: I64, total: I64, edges: I64) -> I64:
     """Time covered before each edge by sorted intervals that do not overlap, in ns from an arbitrary origin."""
     if len(start_ns) == 0:
         return np.zeros(len(edges), np.int64)
-    index = np.searchsorted(start_ns, edges, "left")
+    index = start_ns.searchsorted(edges, "left")
     at = np.maximum(index - 1, 0)
     beyond = np.where(index > 0, np.maximum(end_ns[at] - edges, 0), 0)
     covered: I64 = total[index] - beyond

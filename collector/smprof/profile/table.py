@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -73,6 +74,7 @@ class Table:
         self._load = load
         self._load_piece = load_piece
         self._piece_ends = np.array(piece_ends, np.int64)
+        self._ends = self._piece_ends.tolist()  # a search in a list costs a tenth
         self._load_bounds = bounds
         self._bounds: dict[str, tuple[NDArray[np.int64], NDArray[np.int64]] | None] = {}
         self._pieces: dict[tuple[str, int], NDArray[Any]] = {}
@@ -92,15 +94,21 @@ class Table:
     def part(self, name: str, begin: int, end: int) -> NDArray[Any]:
         """Rows [begin, end) of a column; reads no more than the row groups they stand in."""
         begin, end = max(begin, 0), min(end, self._rows)
-        first = int(np.searchsorted(self._piece_ends, begin, "right"))
-        last = int(np.searchsorted(self._piece_ends, end, "left"))
-        if name in self._columns or self._load_piece is None or 2 * (last - first + 1) > len(self._piece_ends):
+        first, last = bisect_right(self._ends, begin), bisect_left(self._ends, end)
+        if name in self._columns or self._load_piece is None or 2 * (last - first + 1) > len(self._ends):
             return self[name][begin:end]
         if end <= begin:
             return np.zeros(0, cols.dtype_of(column(self.name, name)))
-        origin = int(self._piece_ends[first - 1]) if first else 0
-        pieces = [self._piece(name, index) for index in range(first, last + 1)]
-        return (pieces[0] if len(pieces) == 1 else np.concatenate(pieces))[begin - origin : end - origin]
+        return self._cut([self._piece(name, index) for index in range(first, last + 1)], first, begin, end)
+
+    def _cut(self, pieces: Sequence[NDArray[Any]], first: int, begin: int, end: int) -> NDArray[Any]:
+        """Rows [begin, end) of pieces that stand one behind another, the first of which has the number `first`."""
+        origin = self._ends[first - 1] if first else 0
+        if len(pieces) == 1:
+            return pieces[0][begin - origin : end - origin]
+        return np.concatenate(
+            [pieces[0][begin - origin :], *pieces[1:-1], pieces[-1][: end - self._ends[first + len(pieces) - 2]]]
+        )
 
     def pieces(self) -> list[tuple[int, int]]:
         """[begin, end) of all rows, in pieces that `passing` reads by themselves where the file allows it."""
@@ -114,11 +122,9 @@ class Table:
         if found is not None or self._load_piece is None:
             return found if found is not None else self.part(name, begin, end)
         begin, end = max(begin, 0), min(end, self._rows)
-        first = int(np.searchsorted(self._piece_ends, begin, "right"))
-        last = int(np.searchsorted(self._piece_ends, end, "left"))
-        origin = int(self._piece_ends[first - 1]) if first else 0
+        first, last = bisect_right(self._ends, begin), bisect_left(self._ends, end)
         read = [self._load_piece(column(self.name, name), index) for index in range(first, last + 1)]
-        return (read[0] if len(read) == 1 else np.concatenate(read))[begin - origin : end - origin]
+        return self._cut(read, first, begin, end)
 
     def at(self, name: str, rows: NDArray[np.int64]) -> NDArray[Any]:
         """The values of a column at some rows; reads no more than the row groups they stand in."""
@@ -207,13 +213,11 @@ class Table:
         begin, end = max(begin, 0), min(end, self._rows)
         if end <= begin:
             return np.zeros(0, cols.dtype_of(column(self.name, name)))
-        first = int(np.searchsorted(self._piece_ends, begin, "right"))
-        last = int(np.searchsorted(self._piece_ends, end, "left"))
-        if name not in self._columns and first < len(self._piece_ends):
+        first, last = bisect_right(self._ends, begin), bisect_left(self._ends, end)
+        if name not in self._columns and first < len(self._ends):
             pieces = [found for i in range(first, last + 1) if (found := self._pieces.get((name, i))) is not None]
             if len(pieces) == last + 1 - first:
-                origin = int(self._piece_ends[first - 1]) if first else 0
-                return (pieces[0] if len(pieces) == 1 else np.concatenate(pieces))[begin - origin : end - origin]
+                return self._cut(pieces, first, begin, end)
         whole = self._columns.get(name)  # last: another thread puts the column in place before it drops the pieces
         return whole[begin:end] if isinstance(whole, np.ndarray) else None
 
