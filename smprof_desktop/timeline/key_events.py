@@ -8,7 +8,7 @@ from typing import cast
 from PySide6.QtCore import QKeyCombination, Qt
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
 
-from smprof_desktop.timeline.keys import Command
+from smprof_desktop.command_table import Command
 
 _EVDEV_OFFSET = 8
 """X11 and Wayland number keys as Linux does, plus this."""

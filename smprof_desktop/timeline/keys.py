@@ -1,34 +1,20 @@
-"""The timeline's commands and their keys: one table for the widget, the menus and the help."""
+"""The timeline's commands and their keys: one table for the widget, the menus and the help. `id` is what
+`TimelineWidget.run` takes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class Command:
-    """Something the timeline does.
-
-    `keys` are Qt key sequences, the first one is shown; `id` is what `TimelineWidget.run` takes. Letters that act
-    `by_place` are the keys where a US keyboard has them, on any layout. What
-    `is_held` goes on while the key is.
-    """
-
-    id: str
-    title: str
-    keys: tuple[str, ...]
-    by_place: bool = False
-    is_held: bool = False
-
+from smprof_desktop.command_table import Command
 
 COMMANDS: tuple[Command, ...] = (
-    Command("zoom_in", "Zoom in", ("W", "Ctrl++", "Ctrl+="), by_place=True, is_held=True),
+    Command("zoom_in", "Zoom in", ("W", "Ctrl++", "Ctrl+="), by_place=True, is_held=True, group="Move"),
     Command("zoom_out", "Zoom out", ("S", "Ctrl+-"), by_place=True, is_held=True),
     Command("pan_left", "Move to earlier times", ("A", "Left"), by_place=True, is_held=True),
     Command("pan_right", "Move to later times", ("D", "Right"), by_place=True, is_held=True),
     Command("fit_selection", "Fit the selection; once more: its surroundings", ("F",)),
     Command("fit_all", "Fit the whole profile", ("Home",)),
-    Command("lane_up", "Lane above", ("Up",)),
+    Command("lane_up", "Lane above", ("Up",), group="Lanes"),
     Command("lane_down", "Lane below", ("Down",)),
     Command("page_up", "Scroll lanes up", ("PgUp",)),
     Command("page_down", "Scroll lanes down", ("PgDown",)),
@@ -41,13 +27,17 @@ COMMANDS: tuple[Command, ...] = (
     Command("move_lane_down", "Move the lane down in its group", ("Ctrl+Down",)),
     Command("filter_lanes", "Filter lanes by name", ("Ctrl+L",)),
     Command("lane_menu", "Menu of the lane", ("Menu", "Shift+F10")),
-    Command("link_back", "From an execution to its launch", ("[",)),
+    Command("link_back", "From an execution to its launch", ("[",), group="Slices and links"),
     Command("link_forward", "From a launch to its execution; once more: the next execution", ("]",)),
     Command("all_links", "Show all links in view, or hide them", ("L",)),
     Command("previous_slice", "Previous slice of the lane", (",",)),
     Command("next_slice", "Next slice of the lane", (".",)),
     Command("ruler", "Take the ruler: drag to measure; once more: put it away", ("R",)),
-    Command("switch_time", "Times from the start, by the clock, in UTC", ("Alt+T",)),
+    Command("search", "Search all names", ("/", "Ctrl+F"), group="Search"),
+    Command("next_match", "Next match", ("N", "F3")),
+    Command("previous_match", "Match before", ("Shift+N", "Shift+F3")),
+    Command("list_matches", "List the matching names", ("Alt+N",)),
+    Command("switch_time", "Times from the start, by the clock, in UTC", ("Alt+T",), group="Time, marks and steps"),
     Command("mark", "Mark the selected slice's start, or the time at the pointer", ("M",)),
     Command("mark_range", "Mark the selected area or slice as a range", ("Shift+M",)),
     Command("edit_mark", "Edit the selected mark's text", ("F2",)),

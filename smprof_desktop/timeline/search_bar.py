@@ -29,6 +29,7 @@ class SearchBar(QWidget):
         self.edit = _Line(self)
         self.edit.setMaxLength(MAX_PATTERN)
         self.edit.setClearButtonEnabled(True)
+        self.edit.setAcceptDrops(False)  # what is dropped is for the window
         self.edit.setPlaceholderText("Search all names of the profile")
         self.edit.setAccessibleName("Search all names of the profile")
         self.regex = QCheckBox("Regular expression")

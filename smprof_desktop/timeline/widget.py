@@ -6,8 +6,9 @@ today's dates) and costs an item for each thing drawn, while one frame here is o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,7 @@ from smprof_desktop.timeline.paint_raster import RasterPainter
 from smprof_desktop.timeline.pictures import Key, Want
 from smprof_desktop.timeline.restoring import Restoring
 from smprof_desktop.timeline.scene import Opened, Scene, with_scroll
+from smprof_desktop.timeline.searching import Searching
 from smprof_desktop.timeline.selecting import Selecting
 from smprof_desktop.timeline.stepping import Stepping
 from smprof_desktop.timeline.viewport import Viewport, duration_text
@@ -109,6 +111,7 @@ class TimelineWidget(QAbstractScrollArea):
         self.restoring = Restoring(self)
         self.arranging = Arranging(self)
         self.measuring = Measuring(self)
+        self.searching = Searching(self)
         self._gestures = Gestures(self)
         self.expanded: frozenset[str] = frozenset()
         self.focus_key = ""
@@ -122,6 +125,8 @@ class TimelineWidget(QAbstractScrollArea):
         """By the present painter, or those of its kind before it."""
         self._painter: FramePainter | None = None
         self._make_painter: Callable[[Theme, QFont], FramePainter] = RasterPainter
+        self.keys: Mapping[str, tuple[str, ...]] = {command.id: command.keys for command in COMMANDS}
+        """Of each command, as they are in force."""
         self._keys = KeyMap(COMMANDS)
         self._held = {command.id for command in COMMANDS if command.is_held}
         self._glide = Glide(self)
@@ -147,6 +152,10 @@ class TimelineWidget(QAbstractScrollArea):
             "link_forward": lambda: self.selecting.walk_link(1),
             "previous_slice": lambda: self.selecting.walk_lane(-1),
             "next_slice": lambda: self.selecting.walk_lane(1),
+            "search": self.searching.asked.emit,
+            "next_match": lambda: self.searching.walk(1),
+            "previous_match": lambda: self.searching.walk(-1),
+            "list_matches": self.searching.list_asked.emit,
             "deselect": self.deselect,
             "ruler": self.measuring.toggle,
             "mark": self.marking.mark_moment,
@@ -189,13 +198,19 @@ class TimelineWidget(QAbstractScrollArea):
         drawing = self.draw_list()
         self._fetch()
         self.linking.renew()
-        return (drawing is None or drawing.is_final) and not self.stepping.is_reading and self.linking.is_final
+        is_busy = self.stepping.is_reading or self.searching.is_busy
+        return (drawing is None or drawing.is_final) and not is_busy and self.linking.is_final
 
     def run(self, command_id: str) -> None:
         """Do what a command of `keys.COMMANDS` says, unless no profile is open. Raises KeyError for an unknown id."""
         action = self._actions[command_id]
         if self.scene is not None:
             action()
+
+    def use_keys(self, keys: Mapping[str, tuple[str, ...]]) -> None:
+        """Obey other keys: those of each command by its id. What this does not name has none."""
+        self.keys = {command.id: keys.get(command.id, ()) for command in COMMANDS}
+        self._keys = KeyMap([replace(command, keys=self.keys[command.id]) for command in COMMANDS])
 
     def frame(self) -> Frame:
         """What the present picture depends on."""
@@ -398,6 +413,7 @@ class TimelineWidget(QAbstractScrollArea):
         self.selecting.forget()
         self.linking.forget()
         self.stepping.forget()
+        self.searching.forget()
         self.marking.follow_notes()
         self.restoring.forget()
         self._is_fetching = False
@@ -443,6 +459,7 @@ class TimelineWidget(QAbstractScrollArea):
         scene = Scene(opened, width, Metrics(float(line_px)), waits=False)
         self.marking.show_in(scene)
         self.stepping.show_in(scene)
+        self.searching.show_in(scene)
         return scene
 
     def _fetch(self) -> None:

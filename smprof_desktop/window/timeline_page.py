@@ -12,11 +12,13 @@ from smprof_desktop.session import Session, SliceRef
 from smprof_desktop.settings import Settings
 from smprof_desktop.tasks import Tasks
 from smprof_desktop.timeline.memory import Later
+from smprof_desktop.timeline.search_bar import SearchBar
 from smprof_desktop.timeline.widget import TimelineWidget
-from smprof_desktop.window.connections import ConnectionsPane
 from smprof_desktop.window.area_pane import AreaPane
+from smprof_desktop.window.connections import ConnectionsPane
 from smprof_desktop.window.details import DetailsPane
 from smprof_desktop.window.marks_pane import MarksPane
+from smprof_desktop.window.matches_pane import MatchesPane
 
 LEAST_SHARE, MOST_SHARE = 0.05, 0.9
 
@@ -46,6 +48,14 @@ class TimelinePage(QWidget):
         self.area.filled.connect(self.share_out)
         self.timeline.area_made.connect(lambda: self.show_pane(self.area))
         self.add_pane(self.marks, "Marks")
+        searching = self.timeline.searching
+        self.search_bar = SearchBar(searching)
+        self.search_bar.left.connect(lambda: self.timeline.setFocus(Qt.FocusReason.ShortcutFocusReason))
+        searching.asked.connect(self.search_bar.open)
+        self.matches = MatchesPane(searching)
+        self.add_pane(self.matches, "Matches")
+        searching.list_asked.connect(lambda: self._show_pane_with_keyboard(self.matches, self.matches.table))
+        self.matches.filled.connect(self.share_out)
         self.marks.filled.connect(self.share_out)
         self.timeline.marks_asked.connect(lambda: self._show_pane_with_keyboard(self.marks, self.marks.table))
         session.selection_changed.connect(self._on_selection)
@@ -56,7 +66,9 @@ class TimelinePage(QWidget):
         self.details.followed.connect(self.timeline.setFocus)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._splitter)
+        layout.setSpacing(0)
+        layout.addWidget(self.search_bar)
+        layout.addWidget(self._splitter, 1)
 
     @property
     def is_final(self) -> bool:

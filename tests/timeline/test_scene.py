@@ -16,6 +16,7 @@ from smprof_desktop.dashboard.figures import Lines
 from smprof_desktop.dashboard.overview import gpu_utilization_over_time
 from smprof_desktop.dashboard.scope import Scope
 from smprof_desktop.slice_ref import SliceRef
+from smprof_desktop.timeline.colours import DIMMED
 from smprof_desktop.timeline.draw_list import DrawList, Header
 from smprof_desktop.timeline.layout import Frame
 from smprof_desktop.timeline.scene import Opened, Scene, with_scroll
@@ -392,3 +393,37 @@ kernel 0/7 700+100 orphan
     assert (arrow.from_x_px, arrow.to_x_px) == (HEADER_PX, HEADER_PX + 300)
     assert scene.draw(replace(frame, selection=ref_of(profile, "orphan"))).arrows == ()
     assert scene.draw(replace(frame, selection=ref_of(profile, "cuLaunchKernelEx"))).arrows == ()
+
+
+def test_what_a_search_has_not_found_is_dimmed(tmp_path: Path) -> None:
+    profile = make_profile(tmp_path, LINKED)
+    scene, frame = scene_of(profile)
+    plain = scene.draw(frame)
+    texts = profile.processes[0].names.texts
+    scene.matches = (np.array([*(text == "gemm" for text in texts), False]),)
+    drawing = scene.draw(frame)
+    assert (drawing.slices.colour != DIMMED).sum() == 1 and (plain.slices.colour != DIMMED).all()
+    lit = drawing.slices.colour != DIMMED
+    assert drawing.slices.x_px[lit].tolist() == [HEADER_PX + 400] and drawing.slices.width_px[lit].tolist() == [199]
+    assert {label.text for label in drawing.labels if not label.is_dimmed} == {"gemm"}
+    assert [label._replace(is_dimmed=False) for label in drawing.labels] == list(plain.labels)
+    assert (drawing.ticks.colour == DIMMED).all()
+    scene.matches = None
+    assert scene.draw(frame).slices.colour.tolist() == plain.slices.colour.tolist()
+
+
+def test_a_column_is_dimmed_as_its_longest_slice_is(tmp_path: Path) -> None:
+    lines = "\n".join(
+        f"kernel 0/7 {at * 10}+{5 if at % 50 else 9} {'long' if at % 50 == 0 else 'short'}" for at in range(400)
+    )
+    profile = make_profile(tmp_path, f"process 0 window=0:4000\ndevice 0 H100 used\n{lines}")
+    scene, frame = scene_of(profile)
+    frame = replace(frame, view=Viewport(0, 4000, 40.0))
+    scene.matches = (np.array([*(text == "long" for text in profile.processes[0].names.texts), False]),)
+    columns = scene.draw(frame).columns
+    lit = np.flatnonzero(columns.colour != DIMMED)
+    assert 0 < len(lit) < len(columns)
+    width_ns = 4000 / 40.0
+    for x_px in columns.x_px[lit]:
+        begin_ns = (x_px - HEADER_PX) * width_ns
+        assert any(begin_ns - width_ns <= at * 500 <= begin_ns + 2 * width_ns for at in range(8))
