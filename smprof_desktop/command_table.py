@@ -39,8 +39,8 @@ def normal(key: str) -> str:
     """A key sequence such that two of the same keys are equal: `shift+CTRL+a` and `Ctrl+Shift+A`."""
     key = key.strip().lower()
     # The last plus may be the key itself: "ctrl++".
-    parts = key[:-2].split("+") + ["+"] if key.endswith("++") else [key] if key == "+" else key.split("+")
-    return "+".join([*sorted((part for part in parts[:-1]), key=_order), parts[-1]])
+    parts = [*key[:-2].split("+"), "+"] if key.endswith("++") else [key] if key == "+" else key.split("+")
+    return "+".join([*sorted(parts[:-1], key=_order), parts[-1]])
 
 
 def joined(*tables: Iterable[Command]) -> tuple[Command, ...]:

@@ -61,6 +61,7 @@ SETTINGS: dict[str, Setting] = {
             "Painter",
             ("auto", "OpenGL", "raster"),
         ),
+        Setting("keys", {}, "Keys that commands were given instead of their own: command id to a list of keys."),
         Setting("recent", [], "Targets loaded before, the latest first; each a list of paths that made one profile."),
         Setting("geometry", "", "Size and place of the window, as Qt packs them, in hexadecimal."),
         Setting("details_share", 0.3, "Share of the Timeline page's height that the details take."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
-from smprof_desktop.timeline.keys import COMMANDS
 from smprof_desktop.timeline.lanes import Lane, LaneTree
 
 if TYPE_CHECKING:
@@ -21,8 +20,10 @@ MAX_LISTED = 25
 MAX_CHARACTERS = 90
 
 
-def lane_menu(arranging: Arranging, parent: QWidget, tree: LaneTree, lane: Lane) -> QMenu:
-    """What can be done with a lane. It goes when it closes."""
+def lane_menu(
+    arranging: Arranging, parent: QWidget, tree: LaneTree, lane: Lane, keys: Mapping[str, tuple[str, ...]]
+) -> QMenu:
+    """What can be done with a lane, and the keys that do it. It goes when it closes."""
     menu = QMenu(parent)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     key, arrangement = lane.key, arranging.arrangement
@@ -49,6 +50,10 @@ def lane_menu(arranging: Arranging, parent: QWidget, tree: LaneTree, lane: Lane)
     menu.addSeparator()
     _add(menu, "Filter lanes…", arranging.open_filter, "filter_lanes")
     _add(menu, "Copy name", partial(arranging.copy_name, key))
+    for action in menu.actions():
+        if keys.get(action.objectName()):
+            action.setShortcut(QKeySequence(keys[action.objectName()][0]))
+            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)  # shown here; the timeline obeys the key
     return menu
 
 
@@ -70,8 +75,5 @@ def _add(menu: QMenu, title: str, do: Callable[[], None], command_id: str = "", 
     action = menu.addAction(text.replace("&", "&&"))
     action.triggered.connect(lambda _checked=False: do())
     action.setEnabled(is_enabled)
-    command = next((command for command in COMMANDS if command.id == command_id), None)
-    if command is not None and command.keys:
-        action.setShortcut(QKeySequence(command.keys[0]))
-        action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)  # shown here; the timeline itself obeys the key
+    action.setObjectName(command_id)
     return action

@@ -1,8 +1,11 @@
-"""The table of commands and their keys: it feeds the menus, the shortcuts and the Keyboard shortcuts page."""
+"""The table of commands and their keys: it feeds menus, shortcuts, palette and the Keyboard shortcuts page."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from smprof_desktop.command_table import Command, joined
+from smprof_desktop.timeline.keys import COMMANDS as TIMELINE_COMMANDS
 
 
 @dataclass(frozen=True)
@@ -26,97 +29,169 @@ PAGES = (
 
 
 @dataclass(frozen=True)
-class Command:
-    """Something the window does. `keys` are Qt key sequences; `slot` is a method of the window."""
+class WindowCommand(Command):
+    """Something the window does. `slot` is one of its methods; `group` names the menu."""
 
-    name: str
-    menu: str
-    title: str
-    keys: tuple[str, ...]
-    meaning: str
-    slot: str
+    slot: str = ""
     argument: str | None = None
     needs_profile: bool = False
 
 
-COMMANDS: tuple[Command, ...] = (
-    Command(
+COMMANDS: tuple[WindowCommand, ...] = (
+    WindowCommand(
         "open_files",
-        "File",
         "Open trace files…",
         ("Ctrl+O",),
-        "Choose trace files; several are the processes of one profile",
-        "choose_files",
+        group="File",
+        meaning="Choose trace files; several are the processes of one profile",
+        slot="choose_files",
     ),
-    Command(
+    WindowCommand(
         "open_folder",
-        "File",
         "Open folder…",
         ("Ctrl+Shift+O",),
-        "Choose a profile folder or a folder of traces",
-        "choose_folder",
+        group="File",
+        meaning="Choose a profile folder or a folder of traces",
+        slot="choose_folder",
     ),
-    Command(
+    WindowCommand(
         "open_sample",
-        "File",
         "Open the sample profile",
         (),
-        "Load the small synthetic profile that comes with the application",
-        "open_sample",
+        group="File",
+        meaning="Load the small synthetic profile that comes with the application",
+        slot="open_sample",
     ),
-    Command(
+    WindowCommand(
         "export_excerpt",
-        "File",
         "Export excerpt…",
         ("Ctrl+E",),
-        "Write the visible or selected range as a profile of its own, or as trace-event JSON",
-        "export_excerpt",
+        group="File",
+        meaning="Write the visible or selected range as a profile of its own, or as trace-event JSON",
+        slot="export_excerpt",
         needs_profile=True,
     ),
-    Command(
+    WindowCommand(
         "save_picture",
-        "File",
         "Save picture…",
         ("Ctrl+Shift+S",),
-        "Save the timeline as it is seen, as PNG or SVG",
-        "save_picture",
+        group="File",
+        meaning="Save the timeline as it is seen, as PNG or SVG",
+        slot="save_picture",
         needs_profile=True,
     ),
-    Command(
+    WindowCommand(
         "copy_link",
-        "File",
         "Copy link",
         ("Ctrl+K",),
-        "Copy a command line that opens this view elsewhere: range, lanes, selection",
-        "copy_link",
+        group="File",
+        meaning="Copy a command line that opens this view elsewhere: range, lanes, selection",
+        slot="copy_link",
         needs_profile=True,
     ),
-    Command("cancel", "File", "Cancel loading", ("Ctrl+.",), "Stop what is being loaded", "cancel_loading"),
-    Command("unload", "File", "Unload profile", ("Ctrl+W",), "Unload the profile", "unload", needs_profile=True),
-    Command("quit", "File", "Quit", ("Ctrl+Q",), "Close the window and stop everything that runs", "close"),
+    WindowCommand(
+        "cancel",
+        "Cancel loading",
+        ("Ctrl+.",),
+        group="File",
+        meaning="Stop what is being loaded",
+        slot="cancel_loading",
+    ),
+    WindowCommand(
+        "unload",
+        "Unload profile",
+        ("Ctrl+W",),
+        group="File",
+        meaning="Unload the profile",
+        slot="unload",
+        needs_profile=True,
+    ),
+    WindowCommand(
+        "quit",
+        "Quit",
+        ("Ctrl+Q",),
+        group="File",
+        meaning="Close the window and stop everything that runs",
+        slot="close",
+    ),
     *(
-        Command(
+        WindowCommand(
             f"page_{page.key}",
-            "Go",
             page.title,
             (f"Ctrl+{number}",),
-            f"Show the page {page.title}",
-            "go_to_page",
-            page.key,
+            group="Go",
+            meaning=f"Show the page {page.title}",
+            slot="go_to_page",
+            argument=page.key,
         )
         for number, page in enumerate(PAGES, 1)
     ),
-    Command("back", "Go", "Back", ("Alt+Left",), "Return to the view before", "go_back", needs_profile=True),
-    Command("forward", "Go", "Forward", ("Alt+Right",), "Forward to the next view", "go_forward", needs_profile=True),
-    Command(
+    WindowCommand(
+        "back",
+        "Back",
+        ("Alt+Left",),
+        group="Go",
+        meaning="Return to the view before",
+        slot="go_back",
+        needs_profile=True,
+    ),
+    WindowCommand(
+        "forward",
+        "Forward",
+        ("Alt+Right",),
+        group="Go",
+        meaning="Forward to the next view",
+        slot="go_forward",
+        needs_profile=True,
+    ),
+    WindowCommand(
+        "find_lane",
+        "Find lane…",
+        ("Ctrl+P",),
+        group="Go",
+        meaning="Find a lane by a few letters of its name",
+        slot="find_lane",
+        needs_profile=True,
+    ),
+    WindowCommand(
         "switch_pane",
-        "View",
         "Switch between left pane and page",
         ("F6",),
-        "Switch between page list and page",
-        "switch_pane",
+        group="View",
+        meaning="Switch between page list and page",
+        slot="switch_pane",
     ),
-    Command("theme", "View", "Switch between light and dark", ("Ctrl+Shift+L",), "Set the other theme", "switch_theme"),
-    Command("full_screen", "View", "Full screen", ("F11",), "Full screen on or off", "switch_full_screen"),
-    Command("shortcuts", "Help", "Keyboard shortcuts", ("F1", "?"), "Show every key", "go_to_page", "shortcuts"),
+    WindowCommand(
+        "theme",
+        "Switch between light and dark",
+        ("Ctrl+Shift+L",),
+        group="View",
+        meaning="Set the other theme",
+        slot="switch_theme",
+    ),
+    WindowCommand(
+        "full_screen", "Full screen", ("F11",), group="View", meaning="Full screen on or off", slot="switch_full_screen"
+    ),
+    WindowCommand(
+        "palette",
+        "All commands…",
+        ("Ctrl+Shift+P",),
+        group="Help",
+        meaning="Find a command by a few letters and do it",
+        slot="show_palette",
+    ),
+    WindowCommand(
+        "shortcuts",
+        "Keyboard shortcuts",
+        ("F1", "?"),
+        group="Help",
+        meaning="Show every key",
+        slot="go_to_page",
+        argument="shortcuts",
+    ),
 )
+
+TABLE: tuple[Command, ...] = joined(COMMANDS, TIMELINE_COMMANDS)
+"""Everything that can be done: what menus, palette and help are made of."""
+TIMELINE_IDS = frozenset(command.id for command in TABLE) - {command.id for command in COMMANDS}
+"""What the timeline does and the window does not."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from psygnal import EmitLoopError
 from PySide6.QtCore import QByteArray, QEvent, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QPaintEvent, QPalette
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QPaintEvent, QPalette
 from PySide6.QtWidgets import (
     QAbstractScrollArea,
     QFileDialog,
@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
 
 from smprof_desktop import resources
 from smprof_desktop.analysis.quantities import elide_middle
+from smprof_desktop.command_table import keys_in_force
 from smprof_desktop.plain_text import menu_text, tooltip
 from smprof_desktop.progress import CancelCheck, Progress
 from smprof_desktop.session import Session
@@ -32,19 +33,20 @@ from smprof_desktop.settings import Settings
 from smprof_desktop.slice_ref import SliceRef
 from smprof_desktop.tasks import Tasks, sentence_of
 from smprof_desktop.timeline.painters import PainterSwitch
-from smprof_desktop.window.commands import COMMANDS, PAGES, Command
+from smprof_desktop.window.commands import PAGES, TABLE
 from smprof_desktop.window.facts import devices_of, summary
 from smprof_desktop.window.fields import label
 from smprof_desktop.window.icons import icon
 from smprof_desktop.window.load_page import LoadPage, targets_text
 from smprof_desktop.window.loading_line import LoadingLine
+from smprof_desktop.window.menus import Menus, call
 from smprof_desktop.window.page_list import PageList
-
 from smprof_desktop.window.sharing import Sharing
+
 if TYPE_CHECKING:
     from smprof.profile.reader import Profile
-
     from smprof_desktop.timeline.lane_view import LaneView
+
 OpenTargets = Callable[[Sequence[str], Progress, CancelCheck], "Profile"]
 
 Found = tuple[SliceRef, int, int]
@@ -73,13 +75,12 @@ class MainWindow(QMainWindow):
         super().__init__()
         self.session, self.tasks, self.settings = session, tasks, settings
         self._open_targets = open_targets
-        self._loading: int | None = None
         self._sharing = Sharing(self)
+        self._loading: int | None = None
         self._held: Profile | None = None
         self._is_finding = False
         self._is_painted = False
         self._loading_since = 0.0
-        self._actions: list[tuple[Command, QAction]] = []
         self._pages: dict[str, QWidget] = {}
         self._stack = QStackedWidget()
         self._navigation = PageList()
@@ -122,12 +123,17 @@ class MainWindow(QMainWindow):
         return self._pages[self.page_key]
 
     @property
-    def is_final(self) -> bool:
-        """Whether nothing is being loaded or looked for and the page shows all it will."""
+    def keys(self) -> dict[str, tuple[str, ...]]:
+        """The keys of each command of the table, as they are in force."""
+        return keys_in_force(TABLE, self.settings.get("keys"))
+
     def built_page(self, key: str) -> QWidget | None:
         """The page of that key, if it was ever shown."""
         return self._pages.get(key)
 
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing is being loaded or looked for and the page shows all it will."""
         is_busy = self._loading is not None or self._is_finding
         return not is_busy and bool(getattr(self.page, "is_final", True))
 
@@ -201,9 +207,6 @@ class MainWindow(QMainWindow):
         self.session.select(None)  # what is selected already would not be brought into sight again
         self.session.select(ref)
 
-    def show_longest(self, kernel: str, range_ns: tuple[int, int] | None = None) -> None:
-        """Show the longest execution of that kernel, in the range or at all, on the Timeline, selected and framed."""
-        profile = self.session.profile
     def show_lanes(self, view: LaneView) -> None:
         """Have the lanes stand as a copied link says, if it is the Timeline that is shown."""
         from smprof_desktop.window.timeline_page import TimelinePage
@@ -211,6 +214,9 @@ class MainWindow(QMainWindow):
         if isinstance(self.page, TimelinePage):
             self.page.timeline.restoring.ask(view)
 
+    def show_longest(self, kernel: str, range_ns: tuple[int, int] | None = None) -> None:
+        """Show the longest execution of that kernel, in the range or at all, on the Timeline, selected and framed."""
+        profile = self.session.profile
         if profile is None:
             return
 
@@ -254,9 +260,12 @@ class MainWindow(QMainWindow):
         """Undo `go_back`."""
         self.session.forward()
 
-    def switch_pane(self) -> None:
-        """Move the keyboard from the left pane to the page or back."""
-        if self._navigation.hasFocus():
+    def find_lane(self) -> None:
+        """Ask for a few letters of a lane's name, and go to the lane."""
+
+    def show_palette(self) -> None:
+        """Ask for a few letters of a command, and do it."""
+
     def copy_link(self) -> None:
         """Put the command line on the clipboard that opens this view elsewhere."""
         self._sharing.copy_link()
@@ -269,6 +278,9 @@ class MainWindow(QMainWindow):
         """Save the timeline as it is seen."""
         self._sharing.save_picture()
 
+    def switch_pane(self) -> None:
+        """Move the keyboard from the left pane to the page or back."""
+        if self._navigation.hasFocus():
             self._focus_page()
         else:
             self._navigation.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -335,21 +347,27 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(whole)
 
     def _build_menus(self) -> None:
-        menus: dict[str, QMenu] = {}
-        for command in COMMANDS:
-            if command.menu not in menus:
-                menus[command.menu] = self.menuBar().addMenu(f"&{command.menu}")
-            if command.name == "quit":
-                self._recent_menu = menus["File"].addMenu("Recent")
-                self._recent_menu.aboutToShow.connect(self._fill_recent)
-                menus["File"].addSeparator()
-            action = QAction(command.title, self)
-            action.setShortcuts([QKeySequence(key) for key in command.keys])
-            action.setToolTip(command.meaning)
-            slot = getattr(self, command.slot)
-            action.triggered.connect(partial(_call, slot, *(() if command.argument is None else (command.argument,))))
-            menus[command.menu].addAction(action)
-            self._actions.append((command, action))
+        self._menus = Menus(self, self._run_in_timeline)
+        self._actions = self._menus.actions
+        file_menu, before = self._menus.menus["File"], self._menus.action("quit")
+        self._recent_menu = QMenu("Recent", self)
+        self._recent_menu.aboutToShow.connect(self._fill_recent)
+        file_menu.insertMenu(before, self._recent_menu)
+        file_menu.insertSeparator(before)
+        self._use_keys()
+        self.settings.changed.connect(lambda key: self._use_keys() if key == "keys" else None)
+
+    def _use_keys(self) -> None:
+        """Give every command the keys that are in force."""
+        self._menus.use_keys(self.keys)
+        page = self.built_page("timeline")
+        if page is not None:
+            page.timeline.use_keys(self.keys)  # type: ignore[attr-defined]
+
+    def _run_in_timeline(self, command_id: str) -> None:
+        """Show the timeline and have it do a command of its own."""
+        self.go_to_page("timeline")
+        self.page.timeline.run(command_id)  # type: ignore[attr-defined]
 
     def _make_page(self, key: str) -> QWidget:
         if key == "dashboard":
@@ -362,6 +380,7 @@ class MainWindow(QMainWindow):
             from smprof_desktop.window.timeline_page import TimelinePage
 
             timeline = TimelinePage(self.session, self.tasks, self.settings)
+            timeline.timeline.use_keys(self.keys)
             timeline.timeline.faulted.connect(self.show_fault)
             self.painter_switch.serve(timeline.timeline)
             return timeline
@@ -376,7 +395,7 @@ class MainWindow(QMainWindow):
         if key == "shortcuts":
             from smprof_desktop.window.shortcuts_page import ShortcutsPage
 
-            return ShortcutsPage()
+            return ShortcutsPage(self.settings)
         page = QWidget()
         layout = QVBoxLayout(page)
         layout.setContentsMargins(16, 12, 16, 12)
@@ -468,20 +487,20 @@ class MainWindow(QMainWindow):
     def _enable_actions(self) -> None:
         is_open = self.session.profile is not None
         for command, action in self._actions:
-            if command.name == "back":
+            if command.id == "back":
                 action.setEnabled(self.session.can_go_back)
-            elif command.name == "forward":
+            elif command.id == "forward":
                 action.setEnabled(self.session.can_go_forward)
-            elif command.name == "cancel":
+            elif command.id == "cancel":
                 action.setEnabled(self._loading is not None)
-            elif command.needs_profile:
+            elif getattr(command, "needs_profile", True):
                 action.setEnabled(is_open)
 
     def _fill_recent(self) -> None:
         self._recent_menu.clear()
         for targets in self.settings.recent():
             action = self._recent_menu.addAction(menu_text(targets_text(targets)))
-            action.triggered.connect(partial(_call, self.load, targets))
+            action.triggered.connect(partial(call, self.load, targets))
         if self._recent_menu.isEmpty():
             self._recent_menu.addAction("Nothing was loaded yet").setEnabled(False)
 
@@ -583,11 +602,6 @@ def _find_longest(
 
 def _close(profile: Profile) -> None:
     profile.close()
-
-
-def _call(slot: Callable[..., Any], *arguments: object) -> None:
-    """Call a slot without what the signal adds (`triggered` says whether it is checked)."""
-    slot(*[argument for argument in arguments if not isinstance(argument, bool)])
 
 
 def _short_summary(profile: Profile) -> str:

@@ -25,16 +25,18 @@ from smprof.profile.guard import Guard
 from smprof.profile.manifest import ProfileError
 from smprof.profile.reader import Profile
 from smprof_desktop import cli
+from smprof_desktop.command_table import conflicts
 from smprof_desktop.dashboard.legend import Legend
 from smprof_desktop.dashboard.view import DashboardView
 from smprof_desktop.progress import CancelCheck, Progress
 from smprof_desktop.settings import Settings
 from smprof_desktop.slice_ref import SliceRef
 from smprof_desktop.timeline.widget import TimelineWidget
-from smprof_desktop.window.commands import COMMANDS, PAGES
+from smprof_desktop.window.commands import COMMANDS, PAGES, TABLE
 from smprof_desktop.window.fields import CopyTable
 from smprof_desktop.window.loading_line import LoadingLine
 from smprof_desktop.window.main_window import MainWindow
+from smprof_desktop.window.timeline_page import TimelinePage
 from tests.make_profile import write_profile
 from tests.window.conftest import Loader
 
@@ -160,7 +162,9 @@ def test_following_a_row_of_the_details_leaves_the_keyboard_in_the_timeline(
     window.go_to_page("timeline")
     window.session.select(SliceRef(0, "device", 0))
     qtbot.waitUntil(lambda: window.is_final)
-    table = child(window.page, CopyTable)
+    page = window.page
+    assert isinstance(page, TimelinePage)
+    table = child(page.details, CopyTable)
     table.setFocus()
     row = next(row for row in range(table.rowCount()) if "cudaLaunchKernel" in table.texts(row))
     table.setCurrentCell(row, 0)
@@ -170,7 +174,7 @@ def test_following_a_row_of_the_details_leaves_the_keyboard_in_the_timeline(
 
 
 def test_the_sample_profile_is_opened_from_the_menu_and_the_load_page(window: MainWindow, qtbot: QtBot) -> None:
-    action = next(found for command, found in window._actions if command.name == "open_sample")
+    action = next(found for command, found in window._actions if command.id == "open_sample")
     for ask in (action.trigger, button(window, "Open the sample profile").click):
         ask()
         qtbot.waitUntil(lambda: window.is_final and window.session.profile is not None)
@@ -179,8 +183,9 @@ def test_the_sample_profile_is_opened_from_the_menu_and_the_load_page(window: Ma
 
 
 def test_no_key_is_given_twice_and_every_slot_is_there(window: MainWindow) -> None:
-    keys = [key for command in COMMANDS for key in command.keys]
-    assert len(keys) == len(set(keys)) and all(QKeySequence(key).toString() for key in keys)
+    keys = [key for command in TABLE for key in command.keys]
+    assert conflicts(TABLE) == [] and all(QKeySequence(key).count() == 1 for key in keys)
+    assert len({QKeySequence(key).toString() for key in keys}) == len(keys)
     assert all(callable(getattr(window, command.slot)) for command in COMMANDS)
 
 

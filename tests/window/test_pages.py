@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QComboBox, QLabel
+from PySide6.QtWidgets import QComboBox, QLabel, QMenu
 from pytestqt.qtbot import QtBot
 
 from smprof.profile.manifest import Clock, ProfileError
@@ -21,9 +21,10 @@ from smprof_desktop import report
 from smprof_desktop.analysis import ledger, slices
 from smprof_desktop.analysis.ledger import unlinked_of
 from smprof_desktop.session import Session, SliceRef
+from smprof_desktop.settings import Settings
 from smprof_desktop.tasks import Tasks
-from smprof_desktop.timeline.keys import COMMANDS as TIMELINE_COMMANDS
-from smprof_desktop.window.commands import COMMANDS
+from smprof_desktop.timeline.keys import GESTURES
+from smprof_desktop.window.commands import TABLE, TIMELINE_IDS
 from smprof_desktop.window.details import LEADS, DetailsPane
 from smprof_desktop.window.facts import _clock_rows, _ranges, information, summary
 from smprof_desktop.window.fields import CopyTable
@@ -313,15 +314,77 @@ def test_the_clock_is_told_to_the_nanosecond() -> None:
     assert _clock_rows(Clock("unix"), (1 << 63) - 1)[1][1].endswith("UTC")
 
 
-def test_every_key_is_on_the_shortcuts_page(qtbot: QtBot) -> None:
-    page = ShortcutsPage()
+def shortcuts(page: ShortcutsPage) -> dict[str, str]:
+    """Keys by what they do, of all tables of the page."""
+    return {row[1]: row[0] for table in page.findChildren(CopyTable) for row in rows(table)}
+
+
+def choose_command(page: ShortcutsPage, meaning: str) -> None:
+    for table in page.findChildren(CopyTable):
+        for row, texts in enumerate(rows(table)):
+            if texts[1] == meaning:
+                table.selectRow(row)
+
+
+def test_every_command_is_on_the_shortcuts_page_with_the_keys_in_force(qtbot: QtBot) -> None:
+    page = ShortcutsPage(Settings(None))
     qtbot.addWidget(page)
-    meanings = [row[1] for table in page.findChildren(CopyTable) for row in rows(table)]
-    assert {command.meaning for command in COMMANDS if command.keys} <= set(meanings)
-    keys = [row[0] for table in page.findChildren(CopyTable) for row in rows(table)]
-    assert {"Alt+Left", "F", "Ctrl+Wheel"} <= set(keys) and len(keys) == len(set(keys))
-    told = {command.id for command in TIMELINE_COMMANDS if command.title in meanings}
-    assert told == {command.id for command in TIMELINE_COMMANDS} - {"back", "forward"}
+    told = shortcuts(page)
+    assert {command.meaning or command.title for command in TABLE} <= told.keys()
+    assert {gesture.title for gesture in GESTURES} <= told.keys()
+    assert told["Return to the view before"] == "Alt+Left" and told["Next match"] == "N or F3"
+
+
+def test_keys_are_changed_on_the_shortcuts_page(window: MainWindow, qtbot: QtBot, load: Callable[[], None]) -> None:
+    load()
+    window.go_to_page("timeline")
+    timeline_page = window.page
+    assert isinstance(timeline_page, TimelinePage)
+    qtbot.waitUntil(lambda: window.is_final)
+    window.go_to_page("shortcuts")
+    page = window.page
+    assert isinstance(page, ShortcutsPage)
+    choose_command(page, "Fit the whole profile")
+    qtbot.keyClick(page.edit, Qt.Key.Key_F)
+    page.replace.click()
+    assert "“Fit the selection; once more: its surroundings” already" in page.message.text()
+    assert window.settings.get("keys") == {}
+    qtbot.keyClick(page.edit, Qt.Key.Key_0)
+    page.replace.click()
+    assert window.settings.get("keys") == {"fit_all": ["0"]} and not page.message.isVisible()
+    assert shortcuts(page)["Fit the whole profile"] == "0"
+    timeline = timeline_page.timeline
+    window.go_to_page("timeline")
+    window.session.show(10, 20)
+    qtbot.keyClick(timeline, Qt.Key.Key_Home)
+    assert (timeline.view.begin_ns, timeline.view.end_ns) == (10, 20), "the former key does nothing any more"
+    qtbot.keyClick(timeline, Qt.Key.Key_0)
+    assert timeline.view.begin_ns <= 0 and timeline.view.end_ns > 20
+    page.reset.click()
+    assert window.settings.get("keys") == {} and shortcuts(page)["Fit the whole profile"] == "Home"
+
+
+def test_keys_of_the_window_are_changed_too(window: MainWindow, qtbot: QtBot) -> None:
+    window.settings.set("keys", {"page_settings": ["Ctrl+Alt+S"]})
+    window.activateWindow()
+    qtbot.keyClick(window, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier)
+    assert window.page_key == "settings"
+    window.settings.set("keys", {})
+    window.show_page("load")
+    qtbot.keyClick(window, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier)
+    assert window.page_key == "load"
+
+
+def test_the_timeline_has_a_menu_with_its_keys(window: MainWindow, qtbot: QtBot, load: Callable[[], None]) -> None:
+    menu = window._menus.menus["Timeline"]
+    parts = [action.menu() for action in menu.actions()]
+    entries = {entry.text(): entry for part in parts if isinstance(part, QMenu) for entry in part.actions()}
+    assert len(entries) == len(TIMELINE_IDS) and not entries["Fit the whole profile\tHome"].isEnabled()
+    load()
+    entries["Search all names\t/"].trigger()
+    assert window.page_key == "timeline"
+    window.settings.set("keys", {"search": []})
+    assert entries["Search all names\t/"].text() == "Search all names"
 
 
 def test_a_choice_on_the_settings_page_takes_effect(window: MainWindow, load: Callable[[], None]) -> None:
