@@ -163,14 +163,19 @@ class Names:
     def ids(self, table: int, rows: I64) -> NDArray[np.int32]:
         """`names.id` of slices of one table."""
         name = SLICE_TABLES[table]
+        column = "shape_id" if name == "device" else "name_id"
+        asked = self._process.table(name)
+        begin, end = (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
+        # Slices of a window stand side by side: none is looked up by itself.
+        is_run = end - begin == len(rows) and bool((rows[1:] > rows[:-1]).all())
+        values = asked.part(column, begin, end) if is_run else asked.at(column, rows)
         if name != "device":
-            return self.known(self._process.table(name).at("name_id", rows))
-        shapes = self._process.table(name).at("shape_id", rows)
-        is_known = (shapes >= 0) & (shapes < len(self._shape_names))
+            return self.known(values)
+        is_known = (values >= 0) & (values < len(self._shape_names))
         if is_known.all():
-            return self.known(self._shape_names[shapes])
+            return self.known(self._shape_names[values])
         found = np.full(len(rows), len(self._colours) - 1, np.int32)
-        found[is_known] = self.known(self._shape_names[shapes[is_known]])
+        found[is_known] = self.known(self._shape_names[values[is_known]])
         return found
 
     def ids_of_mixed(self, tables: NDArray[np.uint8], rows: I64) -> NDArray[np.int32]:
