@@ -322,13 +322,14 @@ class FramePainter(ABC):
     def _pin(self, centre_x_px: float, centre_y_px: float, is_in: bool, painter: QPainter) -> None:
         """A pin, filled where the lane is pinned."""
         colour = _colour(self.theme.text if is_in else self.theme.muted)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
-        painter.setPen(QPen(colour, 1.2))
-        painter.setBrush(colour if is_in else Qt.BrushStyle.NoBrush)
-        corners = ((-2, -5), (2, -5), (2, -1), (4, 1), (-4, 1), (-2, -1))
-        painter.drawPolygon(QPolygonF([QPointF(centre_x_px + x, centre_y_px + y) for x, y in corners]))
-        painter.drawLine(QPointF(centre_x_px, centre_y_px + 1), QPointF(centre_x_px, centre_y_px + 5))
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        x_px, y_px = math.floor(centre_x_px), math.floor(centre_y_px)
+        head = QRectF(x_px - 2, y_px - 5, 5, 6)
+        if is_in:
+            self._box(painter, head, colour)
+        else:
+            self._outline(painter, head, 1, colour)
+        self._box(painter, QRectF(x_px - 4, y_px + 1, 9, 1), colour)
+        self._box(painter, QRectF(x_px, y_px + 2, 1, 4), colour)
 
     def _axis(self, drawing: DrawList, painter: QPainter) -> None:
         top, bottom, right = drawing.overview_px, drawing.axis_bottom_px, drawing.width_px

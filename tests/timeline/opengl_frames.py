@@ -94,7 +94,8 @@ def bare(drawing: DrawList) -> DrawList:
     """The draw list without what Qt's engines smooth or blend: texts, arrows and marks over the lanes."""
     axis = tuple(replace(tick, label="") for tick in drawing.axis)
     steps = tuple(bar._replace(text="") for bar in drawing.steps)
-    return replace(drawing, labels=(), arrows=(), arrow_note=None, axis=axis, marks=(), steps=steps)
+    no_links = replace(drawing, arrows=(), arrow_note=None, link_notes=(), broken=None, links=())
+    return replace(no_links, labels=(), axis=axis, marks=(), steps=steps)
 
 
 def raster_picture(drawing: DrawList, painter_of: RasterPainter, ratio: float) -> QImage:
@@ -143,8 +144,9 @@ def main(folder: Path) -> None:
             for kind, shown in (("full", drawing), ("bare", bare(drawing))):
                 canvas.drawing = shown
                 by_raster, by_opengl = raster_picture(shown, raster, ratio), canvas.grabFramebuffer()
-                assert by_raster.save(str(folder / f"{name}-{theme.name}-{kind}.raster.png"))
-                assert by_opengl.save(str(folder / f"{name}-{theme.name}-{kind}.opengl.png"))
+                for painter_name, picture in (("raster", by_raster), ("opengl", by_opengl)):
+                    file = folder / f"{name}-{theme.name}-{kind}.{painter_name}.png"
+                    assert picture.save(str(file), quality=100)  # the quickest to write
         canvas.drawing = drawing
         times_ms[name] = {
             "raster": milliseconds(partial(raster_picture, drawing, raster, ratio)),
