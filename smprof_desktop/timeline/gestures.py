@@ -173,7 +173,7 @@ class Gestures:
         hit = timeline.opened_scene().hit(timeline.frame(), event.position().x(), event.position().y())
         if hit is not None and hit.part == "step":
             timeline.stepping.zoom_to(hit.begin_ns, hit.end_ns)
-        elif hit is not None and hit.ref is not None:
+        elif hit is not None and hit.part == "lane" and hit.ref is not None:
             timeline.session.select(hit.ref)
             timeline.selecting.fit_range(hit.begin_ns, hit.end_ns)
         elif hit is not None and hit.part == "header":

@@ -550,6 +550,8 @@ class TimelineWidget(QAbstractScrollArea):
     def _hover_text(self, hit: Hit | None) -> str:
         if hit is None or self.scene is None:
             return ""
+        if hit.part == "link":
+            return "Click to select it and go there"
         if hit.ref is not None:
             since = (self.axis or self.scene.axis).text(hit.begin_ns)
             text = f"{hit.name or '…'}\n{duration_text(hit.end_ns - hit.begin_ns)} from {since}"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor, QImage
+from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from smprof.profile.manifest import ProfileError
@@ -99,6 +100,10 @@ def test_a_click_on_the_note_of_a_far_end_selects_it(widget: TimelineWidget, qtb
     assert drawing is not None
     (note,) = drawing.link_notes
     assert note.text == "← launch 20.000 µs earlier"
+    qtbot.mouseMove(widget.viewport(), QPoint(round(note.x_px + 6), round(note.y_px + 5)))
+    qtbot.waitUntil(
+        lambda: "Click to select it and go there" in [label.text() for label in widget.findChildren(QLabel)]
+    )
     click(qtbot, widget, QPoint(round(note.x_px + 5), round(note.y_px + 5)))
     assert name(widget) == "cudaLaunchKernel"
     assert widget.view.begin_ns < 10000 < widget.view.end_ns
