@@ -52,7 +52,8 @@ def build(
         begin_ns, end_ns: a range [begin_ns, end_ns) in ns of the profile's clock; None is no limit. Slices that overlap
             it count, with their times trimmed to it, and so do the windows. Bytes and latencies are those of the whole
             slice.
-        step: the name or stem of the annotations to take as steps instead of those named like steps.
+        step: the name, stem or pattern (`*`, `?`) of the annotations to take as steps, instead of those named like
+            steps.
         progress: told after each process.
         cancelled: asked between the parts of each process.
 
@@ -60,7 +61,13 @@ def build(
         ProfileError: no annotation has the name or stem `step`, or the range is empty.
         Cancelled: soon after `cancelled` says so.
     """
-    return work_out(profile, begin_ns, end_ns, step, progress=progress, cancelled=cancelled).document
+    document = work_out(profile, begin_ns, end_ns, step, progress=progress, cancelled=cancelled).document
+    if step is not None and not document["steps"]:
+        raise ProfileError(
+            f'No annotation is named "{names.readable(step)}" or has that stem; the report without --step lists all '
+            "annotations."
+        )
+    return document
 
 
 def work_out(
@@ -72,16 +79,14 @@ def work_out(
     progress: Progress = silent,
     cancelled: CancelCheck = never,
 ) -> Built:
-    """What `build` promises, and in the same pass the activity of each device in bins [edges_ns[i], edges_ns[i+1])."""
+    """What `build` promises, and in the same pass the activity of each device in bins [edges_ns[i], edges_ns[i+1]).
+
+    Where there is no such step there are none.
+    """
     if begin_ns is not None and end_ns is not None and begin_ns >= end_ns:
         raise ProfileError("The range is empty: its end is not behind its beginning; give B:E with B below E.")
     begin_ns, end_ns = _limits(profile, begin_ns, end_ns)
     found = of_profile(profile, Wanted(begin_ns, end_ns, step, edges_ns), progress, cancelled)
-    if step is not None and not any(figures.step_list for figures in found):
-        raise ProfileError(
-            f'No annotation is named "{names.readable(step)}" or has that stem; the report without --step lists all '
-            "annotations."
-        )
     document = _document(profile, found, begin_ns, end_ns)
     document["asked"] = {
         "begin_ns": None if begin_ns is None else begin_ns - profile.begin_ns,

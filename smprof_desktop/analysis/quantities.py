@@ -30,6 +30,11 @@ def size_text(size_bytes: int) -> str:
     return f"{size_bytes:,} bytes"
 
 
+def bytes_text(size_bytes: int) -> str:
+    """Bytes in the unit that suits them: `4.00 KiB`."""
+    return size_text(size_bytes).partition(" (")[0]
+
+
 def elide_middle(text: str, width: int) -> str:
     """`text` within `width` characters, its middle replaced by one `…`; line breaks and controls become spaces.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
@@ -88,9 +89,9 @@ class OnGpu:
 
 
 def is_step(name: str, wanted: str | None = None) -> bool:
-    """Whether an annotation of this name is a step; `wanted` is a name or stem to take instead of the pattern."""
+    """Whether an annotation of this name is a step; `wanted` is a name, stem or pattern (`*`, `?`) to go by instead."""
     if wanted is not None:
-        return wanted in (name, stem(name))
+        return wanted in (name, stem(name)) or (any(mark in wanted for mark in "*?") and fnmatchcase(name, wanted))
     return STEP.fullmatch(name) is not None
 
 

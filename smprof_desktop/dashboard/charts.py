@@ -23,7 +23,8 @@ from PySide6.QtWidgets import (
 )
 
 from smprof_desktop.analysis.quantities import time_text
-from smprof_desktop.dashboard.figures import Histogram, Lines, Pie
+from smprof_desktop.dashboard.cells import cell_text
+from smprof_desktop.dashboard.figures import Bars, Histogram, Lines, Pie, Table
 from smprof_desktop.dashboard.legend import UNITS, Legend, brief_time_text, colour, share_text
 from smprof_desktop.dashboard.pie import PieChart
 
@@ -193,11 +194,24 @@ class HistogramChart(QWidget):
         self.show_bin(None)
 
 
-def chart(figure: Pie | Lines | Histogram) -> QWidget:
+def chart(figure: Pie | Lines | Histogram | Table | Bars) -> QWidget:
     """The widget that draws a figure."""
     if isinstance(figure, Pie):
         return PieChart(figure)
-    return LinesChart(figure) if isinstance(figure, Lines) else HistogramChart(figure)
+    if isinstance(figure, Lines):
+        return LinesChart(figure)
+    if isinstance(figure, Histogram):
+        return HistogramChart(figure)
+    rows = figure.rows if isinstance(figure, Table) else list(zip(figure.names, *figure.values, strict=True))
+    kinds = (
+        [c.kind for c in figure.columns]
+        if isinstance(figure, Table)
+        else ["text", *([figure.kind] * len(figure.parts))]
+    )
+    legend = Legend()
+    texts = [[cell_text(value, kind) for value, kind in zip(row, kinds, strict=True)] for row in rows]
+    legend.rows.fill(texts, ["\n".join(row) for row in texts], [])
+    return legend
 
 
 def _whole_step(most: int) -> int:

@@ -14,6 +14,19 @@ from smprof_desktop.dashboard.scope import Scope
 
 
 @dataclass(frozen=True)
+class Option:
+    """A number that the user may change for a panel, such as how many kernels it names; it reaches the figure as
+    `scope.options[key]`, which is not there as long as nobody has chosen."""
+
+    key: str
+    title: str
+    default: int
+    least: int
+    most: int
+    suffix: str = ""
+
+
+@dataclass(frozen=True)
 class Panel:
     """One panel. `width` in sixths of a wide page. `needs` names the columns without which there is nothing to show."""
 
@@ -24,7 +37,23 @@ class Panel:
     form: type[Pie] | type[Lines] | type[Histogram] | type[Table] | type[Bars]
     width: int
     help: str
+    section: str = "Overview"
+    """The tab of the page that it stands on: one of SECTIONS."""
+    options: tuple[Option, ...] = ()
 
+
+SECTIONS = (
+    "Overview",
+    "Idle and overlap",
+    "Launches",
+    "Operators",
+    "Annotations",
+    "Collectives",
+    "Steps and ranks",
+    "Memory",
+    "Kernels",
+)
+"""The tabs of the page, in their order."""
 
 _DEVICE_TIME = ("device.kind", "device.start_ns", "device.duration_ns")
 

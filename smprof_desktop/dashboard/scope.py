@@ -29,6 +29,10 @@ class Scope:
     profile: Profile
     begin_ns: int | None = None
     end_ns: int | None = None
+    step: str | None = None
+    """The name, stem or pattern of the annotations that are the steps; None for those named like steps."""
+    options: Mapping[str, int] = field(default_factory=dict)
+    """What the user chose for the panel that asks, by the key of its Option."""
     cancelled: CancelCheck = never
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
     _built: list[Built] = field(default_factory=list, repr=False, compare=False)
@@ -43,7 +47,12 @@ class Scope:
             if not self._built:
                 self._built.append(
                     work_out(
-                        self.profile, self.begin_ns, self.end_ns, edges_ns=self.edges_ns(), cancelled=self.cancelled
+                        self.profile,
+                        self.begin_ns,
+                        self.end_ns,
+                        self.step,
+                        edges_ns=self.edges_ns(),
+                        cancelled=self.cancelled,
                     )
                 )
             return self._built[0]

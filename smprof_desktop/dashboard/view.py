@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 
 from smprof_desktop.analysis.quantities import time_text
 from smprof_desktop.dashboard.charts import chart
-from smprof_desktop.dashboard.figures import Figure, Histogram, Lines, Missing, Pie
+from smprof_desktop.dashboard.figures import Bars, Figure, Histogram, Lines, Missing, Pie, Table
 from smprof_desktop.dashboard.panels import PANELS, Panel
 from smprof_desktop.dashboard.pie import PieChart
 from smprof_desktop.dashboard.scope import Scope
@@ -325,7 +325,7 @@ def _plain(text: str, name: str) -> QLabel:
     return result
 
 
-def _basis_text(figure: Pie | Lines | Histogram) -> str:
+def _basis_text(figure: Pie | Lines | Histogram | Table | Bars) -> str:
     """Under the chart: what the shares are of, and which part is shown."""
     if isinstance(figure, Pie):
         whole = time_text(figure.whole) if figure.unit == "ns" else f"{figure.whole:,}"
