@@ -121,7 +121,7 @@ class ShortcutsPage(QWidget):
             with QSignalBlocker(table):
                 table.fill([(keys_text(keys[command.id]), command.meaning or command.title) for command in commands])
                 if self.chosen in commands:
-                    table.selectRow(at)
+                    table.setCurrentCell(at, 0)
 
     def _choose(self, table: CopyTable) -> None:
         commands = next(commands for known, commands in self._tables if known is table)

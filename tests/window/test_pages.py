@@ -323,7 +323,7 @@ def choose_command(page: ShortcutsPage, meaning: str) -> None:
     for table in page.findChildren(CopyTable):
         for row, texts in enumerate(rows(table)):
             if texts[1] == meaning:
-                table.selectRow(row)
+                table.setCurrentCell(row, 0)
 
 
 def test_every_command_is_on_the_shortcuts_page_with_the_keys_in_force(qtbot: QtBot) -> None:
