@@ -152,7 +152,15 @@ CASES: dict[int, tuple[str, ...]] = {
         f"{HERE}test_e41_e42_an_import_tells_how_far_it_is",
         f"{HERE}test_e41_an_import_takes_less_than_three_times_the_text",
     ),
+    43: (
+        "analysis/test_durations.py::test_a_million_slices_are_reduced_without_a_stack_of_them",
+        "analysis/test_area.py::test_totals_equal_a_slow_twin",
+    ),
     45: (f"{HERE}test_e45_nothing_is_capped_silently", "importers/test_round_trip.py::test_kineto"),
+    47: (
+        "analysis/test_durations.py::test_every_duration_is_in_exactly_one_bin",
+        "analysis/test_durations.py::test_linear_bins_are_of_one_whole_width",
+    ),
     # G. Device graphs
     55: (f"{KINETO}test_c26_c27_g55_the_correlation_id_decides_whatever_the_call_is_named",),
     56: (

@@ -17,6 +17,7 @@ from smprof_desktop.timeline.widget import TimelineWidget
 from smprof_desktop.window.area_pane import AreaPane
 from smprof_desktop.window.connections import ConnectionsPane
 from smprof_desktop.window.details import DetailsPane
+from smprof_desktop.window.histogram_pane import HistogramPane
 from smprof_desktop.window.marks_pane import MarksPane
 from smprof_desktop.window.matches_pane import MatchesPane
 
@@ -45,6 +46,9 @@ class TimelinePage(QWidget):
         self.add_pane(self.connections, "Connections")
         self.area = AreaPane(session, tasks, self.timeline)
         self.add_pane(self.area, "Area")
+        self.histogram = HistogramPane(session, tasks)
+        self.add_pane(self.histogram, "Histogram")
+        self.histogram.filled.connect(self.share_out)
         self.area.filled.connect(self.share_out)
         self.timeline.area_made.connect(lambda: self.show_pane(self.area))
         self.add_pane(self.marks, "Marks")
