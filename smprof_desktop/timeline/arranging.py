@@ -40,6 +40,8 @@ class Arranging:
         self.arrangement = AS_RECORDED
         self.hovered = ""
         self.drop_px: float | None = None
+        self.is_packing = False
+        """Whether streams are being packed that the notes say are."""
         self._timeline = timeline
         self._notes: Notes | None = None
         self._recorded: LaneTree | None = None
@@ -61,6 +63,7 @@ class Arranging:
         if self._notes is not None:
             self._notes.changed.disconnect(self._on_note)
         timeline.tasks.cancel_kind(PACKING)
+        self.is_packing = False
         self._packed = {}
         self.hovered, self.drop_px, self._dragged = "", None, ""
         self._notes = timeline.session.notes if scene is not None else None
@@ -330,20 +333,29 @@ class Arranging:
             self._packed = {key: lanes for key, lanes in self._packed.items() if key in wanted}
             self._replace_tree()
         missing = [key for key in wanted if key not in self._packed]
+        self.is_packing = bool(missing)
         if missing:
             self._timeline.tasks.start(
                 PACKING,
                 partial(_pack, scene.opened.maker, [tree.by_key[key] for key in missing]),
                 partial(self._on_packed, scene),
-                self._timeline.faulted.emit,
+                self._on_not_packed,
+                self._on_not_packed,
                 reads=scene.profile,
             )
 
     def _on_packed(self, scene: Scene, packed: dict[str, tuple[Lane, ...]]) -> None:
         if scene is self._timeline.scene and self._notes is not None:
+            self.is_packing = False
             wanted = self._notes.get("packed")
             self._packed |= {key: lanes for key, lanes in packed.items() if key in wanted}
             self._replace_tree()
+
+    def _on_not_packed(self, sentence: str = "") -> None:
+        """It could not be done, or was cancelled: the lanes stay as they are."""
+        self.is_packing = False
+        if sentence:
+            self._timeline.faulted.emit(sentence)
 
     def _replace_tree(self) -> None:
         scene, timeline = self._timeline.scene, self._timeline

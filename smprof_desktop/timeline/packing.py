@@ -162,10 +162,10 @@ class _Packer:
         rows = tuple(Row(process, line.lane_rows) for line in lines)
         everything = BusySource(process, tuple(lane_row for row in rows for lane_row in row.lane_rows))
         names = [lane.label.rpartition(" · ")[2] for lane in lanes]
-        label = f"{what} · {len(lanes):,} streams" if len(lanes) > 1 else f"{what} · {names[0]}"
-        detail = _listed(names) if len(lanes) > 1 else ""
+        # The count stands in the detail: in a narrow header a label that holds it would lose it.
+        detail = _listed(names) if len(lanes) > 1 else names[0]
         key = f"{device.key}/packed:{what}"
-        return Lane(key, label, kind, device.level + 1, rows=rows, busy=(everything,), detail=detail, packed=len(lanes))
+        return Lane(key, what, kind, device.level + 1, rows=rows, busy=(everything,), detail=detail, packed=len(lanes))
 
     def _line(self, row: Row) -> _Line:
         ladder = self._maker.ladders[row.process]
@@ -194,6 +194,6 @@ class _Packer:
 
 
 def _listed(names: Iterable[str]) -> str:
-    """`streams 7, 20, 21 …`"""
+    """`3 streams: 7, 20, 21`"""
     numbers = [name.removeprefix("stream ") for name in names]
-    return f"streams {', '.join(numbers[:MAX_LISTED])}{' …' if len(numbers) > MAX_LISTED else ''}"
+    return f"{len(numbers):,} streams: {', '.join(numbers[:MAX_LISTED])}{' …' if len(numbers) > MAX_LISTED else ''}"

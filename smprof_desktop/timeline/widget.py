@@ -198,7 +198,7 @@ class TimelineWidget(QAbstractScrollArea):
         drawing = self.draw_list()
         self._fetch()
         self.linking.renew()
-        is_busy = self.stepping.is_reading or self.searching.is_busy
+        is_busy = self.stepping.is_reading or self.searching.is_busy or self.arranging.is_packing
         return (drawing is None or drawing.is_final) and not is_busy and self.linking.is_final
 
     def run(self, command_id: str) -> None:
