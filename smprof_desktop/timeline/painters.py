@@ -177,12 +177,15 @@ class PainterSwitch(QObject):
         from smprof_desktop.timeline.gl_canvas import GlCanvas
 
         self.is_opengl = True
+        is_active = self._window.isActiveWindow()
         if not self._timelines:
             # The first such widget has Qt make the window anew: better now than when the page is first looked at.
             self._placeholder = GlCanvas(self._window)
             self._placeholder.hide()
         for timeline in self._timelines:
             self._give_opengl(timeline)
+        if is_active:  # a window made anew has not got the keyboard
+            self._window.activateWindow()
 
     def _give_opengl(self, timeline: TimelineWidget) -> None:
         from smprof_desktop.timeline.gl_canvas import GlCanvas
@@ -205,10 +208,12 @@ class PainterSwitch(QObject):
             self._placeholder.deleteLater()
             self._placeholder = None
         # Qt goes on putting the whole window together by OpenGL until the window is made anew.
-        is_shown = self._window.isVisible()
+        is_shown, is_active = self._window.isVisible(), self._window.isActiveWindow()
         self._window.destroy()
         if is_shown:
             self._window.show()
+        if is_active:
+            self._window.activateWindow()
 
     def _need_frames(self) -> None:
         """See that what is looked at gets painted: a context that Qt cannot make says nothing."""
