@@ -15,6 +15,7 @@ from smprof_desktop.analysis import area as areas
 from smprof_desktop.analysis import names
 from smprof_desktop.analysis.area import LaneRows, LaneTotal, NameTotal, Totals
 from smprof_desktop.analysis.quantities import time_text
+from smprof_desktop.dashboard.figures_table import Column, FiguresModel, FiguresTable
 from smprof_desktop.progress import CancelCheck, Progress
 from smprof_desktop.session import Area, Session, SliceRef
 from smprof_desktop.tasks import Tasks
@@ -22,7 +23,6 @@ from smprof_desktop.timeline.lanes import Lane, LaneTree
 from smprof_desktop.timeline.viewport import duration_text
 from smprof_desktop.timeline.widget import TimelineWidget
 from smprof_desktop.window.fields import label
-from smprof_desktop.window.figures_table import Column, FiguresModel, FiguresTable
 
 if TYPE_CHECKING:
     from smprof.profile.reader import Profile

@@ -10,31 +10,16 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
     QHeaderView,
-    QLabel,
     QSizePolicy,
     QTableWidget,
     QTableWidgetItem,
     QWidget,
 )
 
+from smprof_desktop.plain_label import ROW_PADDING_PX, label
 from smprof_desktop.plain_text import table_text, tooltip
 
-ROW_PADDING_PX = 7
-
-
-def label(text: str = "", name: str = "", wraps: bool = False, selectable: bool = False) -> QLabel:
-    """A label that shows its text literally. `name` is what the style sheet knows it by."""
-    result = QLabel()
-    result.setTextFormat(Qt.TextFormat.PlainText)
-    result.setText(text)
-    result.setObjectName(name)
-    result.setWordWrap(wraps)
-    result.setIndent(0)
-    if selectable:
-        result.setTextInteractionFlags(
-            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
-        )
-    return result
+__all__ = ["ROW_PADDING_PX", "CopyTable", "label"]
 
 
 class CopyTable(QTableWidget):

@@ -13,12 +13,12 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
+from smprof_desktop.dashboard.figures_table import FiguresTable, harmless
 from smprof_desktop.session import Area, Session, SliceRef
 from smprof_desktop.settings import Settings
 from smprof_desktop.tasks import Tasks
 from smprof_desktop.timeline.lanes import build
 from smprof_desktop.window.area_pane import NO_AREA, lanes_in, percent_text
-from smprof_desktop.window.figures_table import FiguresTable, harmless
 from smprof_desktop.window.timeline_page import TimelinePage
 from tests.make_profile import make_profile
 from tests.timeline.test_gestures import LEFT, mouse
@@ -132,6 +132,10 @@ def test_tables_are_sorted_by_a_click_on_a_heading_under_their_sum(page: Timelin
         at = QPoint(header.sectionViewportPosition(0) + 20, header.height() // 2)
         qtbot.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, pos=at)
         assert [row[0] for row in rows(page.area.names)] == ["All 3 names", *expected]
+        assert page.area.names.view.isRowHidden(0) and page.area.names.sum.isVisible()  # it is pinned below them
+    view, pinned = page.area.names.view, page.area.names.sum
+    view.setColumnWidth(2, 300)
+    assert pinned.columnWidth(2) == 300 and pinned.rowAt(3) == 0 and pinned.height() < 2 * pinned.rowHeight(0)
 
 
 def test_a_filter_finds_names_and_sums_them_up(page: TimelinePage, qtbot: QtBot) -> None:

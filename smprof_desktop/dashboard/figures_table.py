@@ -1,4 +1,4 @@
-"""Tables of figures: sorted by any column, filtered by name, copied, saved as CSV; the first row sums up the others."""
+"""Tables of figures: sorted by any column, filtered by name, copied, saved as CSV; their sum is pinned below."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from PySide6.QtCore import QAbstractTableModel, QEvent, QModelIndex, QPersistentModelIndex, Qt, Signal
-from PySide6.QtGui import QAction, QFont, QGuiApplication, QKeySequence
+from PySide6.QtGui import QAction, QFont, QGuiApplication, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFileDialog,
@@ -26,8 +26,8 @@ from PySide6.QtWidgets import (
 
 from smprof.profile.manifest import ProfileError
 from smprof_desktop import destination
+from smprof_desktop.plain_label import ROW_PADDING_PX, label
 from smprof_desktop.plain_text import table_text, tooltip
-from smprof_desktop.window.fields import ROW_PADDING_PX, label
 
 MAX_ROWS = 20_000
 """Rows that are shown; the others are summed up and saved with them."""
@@ -37,6 +37,9 @@ LONG_TEXT = 24
 """Characters from which a text may be elided, so that a tooltip shows it in full."""
 MAX_TEXT_PX = 180
 """Width of a column of texts but the first."""
+MIN_NAME_PX = 170
+"""Width of the first column; where there is no more room, the table is scrolled to the side."""
+COLUMN_PADDING_PX = 4
 
 R = TypeVar("R")
 Index = QModelIndex | QPersistentModelIndex
@@ -53,15 +56,20 @@ class Column(Generic[R]):
     saved_as: str
     is_number: bool = True
     tip: str = ""
+    exact: Callable[[R], str] | None = None
+    """What is told of a cell under the pointer, where that is more than its text."""
 
 
 class FiguresModel(QAbstractTableModel, Generic[R]):
-    """Rows of figures; row 0 sums up those that are shown and those that there is no room for."""
+    """Rows of figures; row 0 sums up those that are shown and those that there is no room for.
+
+    It is there also where there is no sum, for views to show apart from the others or to hide.
+    """
 
     def __init__(
-        self, columns: Sequence[Column[R]], total: Callable[[Sequence[R]], R], name: Callable[[R], str]
+        self, columns: Sequence[Column[R]], total: Callable[[Sequence[R]], R | None], name: Callable[[R], str]
     ) -> None:
-        """`total` makes one row of several; `name` is what the filter looks in."""
+        """`total` makes one row of several, or none; `name` is what the filter looks in."""
         super().__init__()
         self.columns = tuple(columns)
         self._total_of = total
@@ -101,7 +109,7 @@ class FiguresModel(QAbstractTableModel, Generic[R]):
         return self.rows[index.row() - 1] if index.isValid() and index.row() > 0 else None
 
     def texts(self, row: int) -> list[str]:
-        """The cells of a row as they are shown."""
+        """The cells of a row as they are shown; none of a sum that is not there."""
         shown = self._shown(row)
         return [column.text(shown) for column in self.columns] if shown is not None else []
 
@@ -130,7 +138,10 @@ class FiguresModel(QAbstractTableModel, Generic[R]):
             column = self.columns[self._sorted_by]
             is_down = self._order == Qt.SortOrder.DescendingOrder
             if column.is_number:
-                self.rows.sort(key=column.value, reverse=is_down)
+                unknown = [row for row in self.rows if not _is_known(column.value(row))]
+                known = [row for row in self.rows if _is_known(column.value(row))] if unknown else self.rows
+                known.sort(key=column.value, reverse=is_down)
+                self.rows = known + unknown  # last in either order
             else:
                 self.rows.sort(key=lambda row: str(column.value(row)).casefold(), reverse=is_down)
 
@@ -155,8 +166,9 @@ class FiguresModel(QAbstractTableModel, Generic[R]):
         if role == Qt.ItemDataRole.DisplayRole:
             text = column.text(row)
             return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
-        if role == Qt.ItemDataRole.ToolTipRole and len(column.text(row)) > LONG_TEXT:
-            return tooltip(column.text(row))
+        if role == Qt.ItemDataRole.ToolTipRole:
+            text = column.exact(row) if column.exact is not None else column.text(row)
+            return tooltip(text) if column.exact is not None or len(text) > LONG_TEXT else None
         return None
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -180,7 +192,7 @@ class FiguresModel(QAbstractTableModel, Generic[R]):
 
 
 class FiguresTable(QWidget):
-    """A title, a filter, a button that saves, and the table. A click or Enter on a row chooses it.
+    """A title, a filter, a button that saves, the table and its sum. A click or Enter on a row chooses it.
 
     Signals:
         chosen(object): a row of figures.
@@ -191,25 +203,41 @@ class FiguresTable(QWidget):
     saved = Signal(str)
     failed = Signal(str)
 
-    def __init__(self, title: str, model: FiguresModel[Any], file_name: str, sorted_by: int) -> None:
+    def __init__(
+        self,
+        title: str,
+        model: FiguresModel[Any],
+        file_name: str,
+        sorted_by: int | None,
+        filtered: str = "",
+        shows_title: bool = True,
+    ) -> None:
+        """`sorted_by` is the column that is greatest first, None for the order given; `filtered` says of what."""
         super().__init__()
         self.model = model
         self._title = title
         self._file_name = file_name
         self._title_label = label(title, "section")
+        self._title_label.setVisible(shows_title)
         self.filter = QLineEdit()
-        self.filter.setPlaceholderText(f"Filter {title.lower()}")
-        self.filter.setAccessibleName(f"Filter {title.lower()}")
+        self.filter.setPlaceholderText(f"Filter {filtered or title.lower()}")
+        self.filter.setAccessibleName(f"Filter {filtered or title.lower()}")
         self.filter.setClearButtonEnabled(True)
         self.filter.textChanged.connect(self._on_filter)
         self.save_button = QPushButton("Save as CSV…")
         self.save_button.setToolTip(tooltip("Times in ns"))
         self.save_button.clicked.connect(self.save)
-        self.view = self._make_view(sorted_by)
+        self.view = self._make_view(title)
+        self.view.setSortingEnabled(True)
+        self.view.sortByColumn(-1 if sorted_by is None else sorted_by, Qt.SortOrder.DescendingOrder)
+        self.view.horizontalHeader().sectionResized.connect(self._on_resized)
+        self.view.horizontalScrollBar().valueChanged.connect(self._follow)
+        self.sum = self._make_sum()
         self.unshown = label("", "muted", wraps=True)
         self.unshown.hide()
         top = QHBoxLayout()
-        top.addWidget(self._title_label)
+        if shows_title:
+            top.addWidget(self._title_label)
         top.addWidget(self.filter, 1)
         top.addWidget(self.save_button)
         layout = QVBoxLayout(self)
@@ -217,14 +245,16 @@ class FiguresTable(QWidget):
         layout.setSpacing(4)
         layout.addLayout(top)
         layout.addWidget(self.view, 1)
+        layout.addWidget(self.sum)
         layout.addWidget(self.unshown)
         model.modelReset.connect(self._on_reset)
+        model.layoutChanged.connect(self._hide_sum_among_rows)
         self._on_reset()
 
     def copy_selected(self) -> None:
         """Put the selected rows on the clipboard, all that are shown where none is; with headings where several are."""
         rows = sorted({index.row() for index in self.view.selectedIndexes()}) or range(self.model.rowCount())
-        texts = [self.model.texts(row) for row in rows]
+        texts = [cells for cells in (self.model.texts(row) for row in rows) if cells]
         if len(texts) > 1:
             texts.insert(0, [column.title for column in self.model.columns])
         QGuiApplication.clipboard().setText(table_text(texts))
@@ -244,9 +274,15 @@ class FiguresTable(QWidget):
         else:
             self.saved.emit(f"Saved as {path}.")
 
-    def _make_view(self, sorted_by: int) -> QTableView:
+    def height_px(self, rows: int) -> int:
+        """The height that shows that many rows beside all else."""
+        row_px = self.view.verticalHeader().defaultSectionSize()
+        around_px = self.filter.sizeHint().height() + self.view.horizontalHeader().sizeHint().height() + 12
+        return around_px + (rows + (self.model.total is not None)) * row_px
+
+    def _make_view(self, name: str) -> QTableView:
         view = QTableView()
-        view.setAccessibleName(self._title)
+        view.setAccessibleName(name)
         view.setModel(self.model)
         view.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         view.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
@@ -263,15 +299,14 @@ class FiguresTable(QWidget):
         view.verticalHeader().setMinimumSectionSize(8)
         header = view.horizontalHeader()
         header.setHighlightSections(False)
-        header.setMaximumSectionSize(420)
-        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         header.setMinimumSectionSize(40)
-        view.setSortingEnabled(True)
-        view.sortByColumn(sorted_by, Qt.SortOrder.DescendingOrder)
         view.clicked.connect(self._on_clicked)
         view.activated.connect(self._choose)
         view.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
-        for title, key, slot in (("Copy", QKeySequence(QKeySequence.StandardKey.Copy), self.copy_selected),):
+        for title, key, slot in (
+            ("Copy", QKeySequence(QKeySequence.StandardKey.Copy), self.copy_selected),
+            ("Save as CSV…", QKeySequence(), self.save),
+        ):
             action = QAction(title, view)
             action.setShortcut(key)
             action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
@@ -279,9 +314,45 @@ class FiguresTable(QWidget):
             view.addAction(action)
         return view
 
+    def _make_sum(self) -> QTableView:
+        """The first row of the model by itself: as high as one row, it has no place for more."""
+        result = self._make_view(f"{self._title}, all")
+        result.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        result.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        result.horizontalHeader().hide()
+        result.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        result.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        return result
+
     def _fit_rows(self) -> None:
-        self.view.verticalHeader().setDefaultSectionSize(self.view.fontMetrics().height() + ROW_PADDING_PX)
+        row_px = self.view.fontMetrics().height() + ROW_PADDING_PX
+        for view in (self.view, self.sum):
+            view.verticalHeader().setDefaultSectionSize(row_px)
+        self.sum.setFixedHeight(row_px)
         self.model.set_font(self.view.font())
+
+    def _fit_columns(self) -> None:
+        """Give the columns their widths, and what is left to the first, which holds the names."""
+        for column in range(1, self.model.columnCount()):
+            width_px = max(self.view.sizeHintForColumn(column), self.view.horizontalHeader().sectionSizeHint(column))
+            if not self.model.columns[column].is_number:
+                width_px = min(width_px, MAX_TEXT_PX)
+            self.view.setColumnWidth(column, width_px + COLUMN_PADDING_PX)
+        self._fit_names()
+
+    def _fit_names(self) -> None:
+        others_px = sum(self.view.columnWidth(column) for column in range(1, self.model.columnCount()))
+        self.view.setColumnWidth(0, max(self.view.viewport().width() - others_px, MIN_NAME_PX))
+
+    def _hide_sum_among_rows(self) -> None:
+        if self.model.rowCount():
+            self.view.setRowHidden(0, True)
+
+    def _follow(self, value: int) -> None:
+        self.sum.horizontalScrollBar().setValue(value)
+
+    def _on_resized(self, column: int, _before_px: int, width_px: int) -> None:
+        self.sum.setColumnWidth(column, width_px)
 
     def _on_clicked(self, index: QModelIndex) -> None:
         """With Ctrl or Shift a click chooses rows to copy."""
@@ -299,11 +370,10 @@ class FiguresTable(QWidget):
 
     def _on_reset(self) -> None:
         self._fit_rows()
+        self._hide_sum_among_rows()
+        self.sum.setVisible(self.model.total is not None)
         self.save_button.setEnabled(bool(self.model.rows))
-        for column in range(1, self.model.columnCount()):
-            self.view.resizeColumnToContents(column)
-            if not self.model.columns[column].is_number:
-                self.view.setColumnWidth(column, min(self.view.columnWidth(column), MAX_TEXT_PX))
+        self._fit_columns()
         unshown = self.model.unshown
         self.unshown.setVisible(bool(unshown))
         self.unshown.setText(f"{unshown:,} more are summed up and saved, but not listed; the filter finds them.")
@@ -312,8 +382,18 @@ class FiguresTable(QWidget):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if event.type() == QEvent.Type.FontChange and hasattr(self, "view"):
+        if event.type() == QEvent.Type.FontChange and hasattr(self, "sum"):
             self._fit_rows()
+            self._fit_columns()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_names()
+
+
+def _is_known(value: Any) -> bool:
+    """Whether there is a value to sort by: NaN is neither less nor more than anything."""
+    return value is not None and value == value
 
 
 def harmless(value: Any) -> Any:
