@@ -7,7 +7,7 @@ each slice is still drawn once, and still belongs to its own stream wherever it 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -48,7 +48,6 @@ MAX_READ_SLICES = 200_000
 """Up to so many slices a lane row is packed between those of others; a fuller one by its first start and last end."""
 MAX_ALL_SLICES = 20_000_000
 """What is read of a device in all."""
-MAX_LISTED = 8
 
 I64 = NDArray[np.int64]
 _FIRST_NS, _LAST_NS = -(1 << 62), 1 << 62
@@ -163,7 +162,7 @@ class _Packer:
         everything = BusySource(process, tuple(lane_row for row in rows for lane_row in row.lane_rows))
         names = [lane.label.rpartition(" · ")[2] for lane in lanes]
         # The count stands in the detail: in a narrow header a label that holds it would lose it.
-        detail = _listed(names) if len(lanes) > 1 else names[0]
+        detail = f"{len(lanes):,} streams" if len(lanes) > 1 else names[0]
         key = f"{device.key}/packed:{what}"
         return Lane(key, what, kind, device.level + 1, rows=rows, busy=(everything,), detail=detail, packed=len(lanes))
 
@@ -191,9 +190,3 @@ class _Packer:
         ask = np.flatnonzero(ids == UNKNOWN_NAME)
         ids[ask] = names.ids_of_mixed(columns.table[ask], columns.row[ask])
         return names.known(ids), columns.busy_ns
-
-
-def _listed(names: Iterable[str]) -> str:
-    """`3 streams: 7, 20, 21`"""
-    numbers = [name.removeprefix("stream ") for name in names]
-    return f"{len(numbers):,} streams: {', '.join(numbers[:MAX_LISTED])}{' …' if len(numbers) > MAX_LISTED else ''}"
