@@ -19,6 +19,7 @@ from smprof.profile.manifest import ProfileError
 from smprof.profile.reader import Profile
 from smprof_desktop.slice_ref import SliceRef
 from smprof_desktop.synthesize import synthesize
+from smprof_desktop.timeline import step_list
 from smprof_desktop.timeline.scene import Opened, Scene
 from smprof_desktop.timeline.widget import TimelineWidget
 from smprof_desktop.window.main_window import MainWindow
@@ -112,8 +113,11 @@ def test_the_window_goes_on_while_columns_are_read(
 
     drawing, frame = timeline.draw_list(), timeline.frame()
     assert timeline.scene is not None
-    font = QFontMetricsF(timeline._raster().small)
-    fresh = Scene(Opened.read(Profile.open(folder)), font.horizontalAdvance, timeline.scene.metrics).draw(frame)
+    font = QFontMetricsF(timeline.painter().small)
+    scene = Scene(Opened.read(Profile.open(folder)), font.horizontalAdvance, timeline.scene.metrics)
+    assert timeline.session.selection is not None
+    scene.strips.steps = step_list.read(scene.profile, timeline.session.selection.process, lambda: False)
+    fresh = scene.draw(frame)
     assert drawing is not None and drawing.is_final and len(drawing.slices) > 0
     for part in ("columns", "slices", "ticks", "curves", "overview"):
         one, other = getattr(drawing, part), getattr(fresh, part)
