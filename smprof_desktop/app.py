@@ -123,8 +123,8 @@ def snapshot(
     theme: str = "light",
     scale: float = 1.0,
     progress: Progress = silent,
-) -> None:
     lanes: LaneView | None = None,
+) -> None:
     """Write one page as a PNG of `size` × `scale` pixels, without a screen, once everything visible on it is final.
 
     Reads and writes no settings, and always draws in one font, so that the same profile gives the same picture.
@@ -219,9 +219,9 @@ def _show_asked(
             window.session.show(begin_ns, end_ns)
             if hasattr(window.page, "show_range"):  # a page of figures, which does not follow what the timeline shows
                 window.page.show_range(begin_ns, end_ns)
-
         if lanes is not None:
             window.show_lanes(lanes)
+
     if select is None:
         show(None)
     elif must_find:
