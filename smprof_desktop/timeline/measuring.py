@@ -1,4 +1,4 @@
-"""The ruler of a timeline, and the edges that it and the area snap to."""
+"""The ruler of a timeline, the edges that it and the area snap to, and areas that are made without a drag."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPointF
 
+from smprof_desktop.slice_ref import Area
 from smprof_desktop.timeline.layout import Ruler
+from smprof_desktop.timeline.memory import Later
 from smprof_desktop.timeline.snapping import Snapped, snap
 
 if TYPE_CHECKING:
@@ -45,6 +47,20 @@ class Measuring:
         self._timeline.show_cursor()
         self._timeline.viewport().update()
         return was_on
+
+    def select_area(self) -> None:
+        """Select the time of the selected slice as an area of all lanes; without one all that is seen."""
+        timeline = self._timeline
+        begin_ns, end_ns = timeline.view.begin_ns, timeline.view.end_ns
+        ref = timeline.session.selection
+        if ref is not None:
+            try:
+                begin_ns, end_ns = timeline.opened_scene().times_of(ref)
+            except Later:
+                timeline.selecting.once_looked_up(self.select_area)
+                return
+        timeline.session.select_area(Area(begin_ns, end_ns))
+        timeline.area_made.emit()
 
     def time_at(self, position: QPointF, is_free: bool) -> int:
         """The time at a point of the widget: that of an edge near it, unless `is_free`. Shows that edge."""

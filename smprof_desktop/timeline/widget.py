@@ -85,7 +85,8 @@ class TimelineWidget(QAbstractScrollArea):
     Signals:
         faulted(str): something of the profile could not be read, as one sentence.
         marks_asked(): the list of marks is to be shown.
-        area_made(): a drag that made an area, or changed it, has ended.
+        area_made(): an area was made, or changed, and whoever did that has ended.
+        area_asked(), histogram_asked(): the area's totals, or the durations of the selected name, are to be shown.
         painting_failed(str): the painter cannot paint, and why, to go on a sentence with; another has to be given.
     """
 
@@ -93,6 +94,8 @@ class TimelineWidget(QAbstractScrollArea):
     marks_asked = Signal()
     painting_failed = Signal(str)
     area_made = Signal()
+    area_asked = Signal()
+    histogram_asked = Signal()
 
     def __init__(
         self, session: Session, tasks: Tasks, settings: Settings | None = None, parent: QWidget | None = None
@@ -158,6 +161,9 @@ class TimelineWidget(QAbstractScrollArea):
             "list_matches": self.searching.list_asked.emit,
             "deselect": self.deselect,
             "ruler": self.measuring.toggle,
+            "select_area": self.measuring.select_area,
+            "show_area": self.area_asked.emit,
+            "show_histogram": self.histogram_asked.emit,
             "mark": self.marking.mark_moment,
             "mark_range": self.marking.mark_range,
             "edit_mark": self.marking.edit,

@@ -51,6 +51,10 @@ class TimelinePage(QWidget):
         self.histogram.filled.connect(self.share_out)
         self.area.filled.connect(self.share_out)
         self.timeline.area_made.connect(lambda: self.show_pane(self.area))
+        self.timeline.area_asked.connect(lambda: self._show_pane_with_keyboard(self.area, self.area.names.view))
+        self.timeline.histogram_asked.connect(
+            lambda: self._show_pane_with_keyboard(self.histogram, self.histogram.chart)
+        )
         self.add_pane(self.marks, "Marks")
         searching = self.timeline.searching
         self.search_bar = SearchBar(searching)

@@ -13,7 +13,7 @@ from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QColor, QFont, QImage, QPainter
 from pytestqt.qtbot import QtBot
 
-from smprof_desktop.session import Area, Session
+from smprof_desktop.session import Area, Session, SliceRef
 from smprof_desktop.settings import Settings
 from smprof_desktop.tasks import Tasks
 from smprof_desktop.timeline.colours import DARK, LIGHT, Theme, contrast
@@ -257,6 +257,28 @@ def test_the_edge_that_is_snapped_to_is_marked_until_the_button_is_up(widget: Ti
     mouse(widget, QEvent.Type.MouseButtonRelease, to, modifiers=SHIFT)
     drawn = widget.draw_list()
     assert drawn is not None and drawn.snapped is None
+
+
+def test_what_is_seen_and_the_selected_slices_time_become_an_area_by_key(widget: TimelineWidget, qtbot: QtBot) -> None:
+    ctrl = Qt.KeyboardModifier.ControlModifier
+    with qtbot.waitSignal(widget.area_made):
+        qtbot.keyClick(widget, Qt.Key.Key_A, ctrl)
+    assert widget.session.area == Area(*span(widget))
+    profile = widget.session.profile
+    assert profile is not None
+    gemm = profile.processes[0].table("device")["start_ns"].tolist().index(30_000)
+    widget.session.select(SliceRef(0, "device", gemm))
+    with qtbot.waitSignal(widget.area_made):
+        qtbot.keyClick(widget, Qt.Key.Key_A, ctrl)
+    assert widget.session.area == Area(30_000, 50_000)
+
+
+def test_keys_ask_for_the_totals_and_the_durations(widget: TimelineWidget, qtbot: QtBot) -> None:
+    alt = Qt.KeyboardModifier.AltModifier
+    with qtbot.waitSignal(widget.area_asked):
+        qtbot.keyClick(widget, Qt.Key.Key_A, alt)
+    with qtbot.waitSignal(widget.histogram_asked):
+        qtbot.keyClick(widget, Qt.Key.Key_D, alt)
 
 
 def test_r_takes_the_ruler_and_a_drag_measures_exactly(widget: TimelineWidget, qtbot: QtBot) -> None:

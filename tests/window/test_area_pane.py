@@ -101,6 +101,20 @@ def test_a_drag_over_the_lanes_brings_the_pane_to_the_front(page: TimelinePage, 
     assert page.area.lanes.model.rowCount() > 2
 
 
+def test_the_panes_are_reached_by_keys(page: TimelinePage, qtbot: QtBot) -> None:
+    select(page, qtbot, Area(40_000, 70_500, (STREAM_7, STREAM_8)))
+    page.timeline.setFocus()
+    qtbot.keyClick(page.timeline, Qt.Key.Key_A, Qt.KeyboardModifier.AltModifier)
+    assert page.area.names.view.hasFocus()
+    qtbot.keyClick(page.area.names.view, Qt.Key.Key_Down)
+    qtbot.keyClick(page.area.names.view, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: page._session.selection is not None)
+    page.timeline.setFocus()
+    qtbot.keyClick(page.timeline, Qt.Key.Key_D, Qt.KeyboardModifier.AltModifier)
+    assert page.panes.currentWidget() is page.histogram
+    qtbot.waitUntil(lambda: page.is_final and bool(page.histogram.chart.counts))
+
+
 def test_a_click_on_a_name_selects_its_longest_slice_in_the_area(page: TimelinePage, qtbot: QtBot) -> None:
     select(page, qtbot, Area(55_000, 90_000, (STREAM_7, STREAM_8)))
     session = page._session
