@@ -290,6 +290,14 @@ class TimelineWidget(QAbstractScrollArea):
         self._update_scroll_bar()
         self.viewport().update()
 
+    def focus_lane(self, key: str) -> None:
+        """Bring a lane into sight, whatever hides it, and give it the keyboard."""
+        self.arranging.uncover(key)
+        self.focus_key = key
+        self.scroll_to_lane(key)
+        self.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.viewport().update()
+
     def scroll_to_lane(self, key: str, row: int = 0) -> None:
         """Scroll a lane that shows into sight."""
         if key in self.opened_scene().layout(self.frame()).index:

@@ -41,11 +41,13 @@ from smprof_desktop.window.load_page import LoadPage, targets_text
 from smprof_desktop.window.loading_line import LoadingLine
 from smprof_desktop.window.menus import Menus, call
 from smprof_desktop.window.page_list import PageList
+from smprof_desktop.window.palette import Palette, lane_entries
 from smprof_desktop.window.sharing import Sharing
 
 if TYPE_CHECKING:
     from smprof.profile.reader import Profile
     from smprof_desktop.timeline.lane_view import LaneView
+    from smprof_desktop.timeline.widget import TimelineWidget
 
 OpenTargets = Callable[[Sequence[str], Progress, CancelCheck], "Profile"]
 
@@ -76,6 +78,7 @@ class MainWindow(QMainWindow):
         self.session, self.tasks, self.settings = session, tasks, settings
         self._open_targets = open_targets
         self._sharing = Sharing(self)
+        self._palette = Palette(self)
         self._loading: int | None = None
         self._held: Profile | None = None
         self._is_finding = False
@@ -262,9 +265,16 @@ class MainWindow(QMainWindow):
 
     def find_lane(self) -> None:
         """Ask for a few letters of a lane's name, and go to the lane."""
+        self.go_to_page("timeline")
+        timeline: TimelineWidget = self.page.timeline  # type: ignore[attr-defined]
+        if timeline.scene is None:
+            self.show_fault("The timeline is still being prepared; try again in a moment.")
+        else:
+            self._palette.ask(lane_entries(timeline), "Find a lane by a few letters of its path")
 
     def show_palette(self) -> None:
         """Ask for a few letters of a command, and do it."""
+        self._palette.ask(self._menus.entries(), "Find a command by a few letters")
 
     def copy_link(self) -> None:
         """Put the command line on the clipboard that opens this view elsewhere."""

@@ -12,8 +12,14 @@ from PySide6.QtWidgets import QMainWindow, QMenu
 from smprof_desktop.command_table import Command, groups_of
 from smprof_desktop.plain_text import menu_text
 from smprof_desktop.window.commands import COMMANDS, TABLE, TIMELINE_IDS, WindowCommand
+from smprof_desktop.window.palette import Entry
 
 TIMELINE_MENU = "Timeline"
+_REASONS = {
+    "back": "There is no view before",
+    "forward": "There is no view to go forward to",
+    "cancel": "Nothing is being loaded",
+}
 
 
 class Menus:
@@ -25,6 +31,7 @@ class Menus:
         self._run_in_timeline = run_in_timeline
         self.actions: list[tuple[Command, QAction]] = []
         self.menus: dict[str, QMenu] = {}
+        self._keys: Mapping[str, tuple[str, ...]] = {}
         for title, commands in groups_of(COMMANDS):
             if title == "Help":
                 self._add_timeline()
@@ -38,6 +45,7 @@ class Menus:
 
     def use_keys(self, keys: Mapping[str, tuple[str, ...]]) -> None:
         """Give each command those keys."""
+        self._keys = keys
         for command, action in self.actions:
             own = keys[command.id]
             if command.id in TIMELINE_IDS:
@@ -45,6 +53,18 @@ class Menus:
                 action.setText(f"{menu_text(command.title)}\t{shown}" if shown else menu_text(command.title))
             else:
                 action.setShortcuts([QKeySequence(key) for key in own])
+
+    def entries(self) -> list[Entry]:
+        """Every command for the palette; why it cannot be done now where its action is greyed."""
+        found = []
+        for group, commands in groups_of(command for command, _ in self.actions):
+            for command in commands:
+                action, keys = self.action(command.id), self._keys.get(command.id, ())
+                reason = "" if action.isEnabled() else _REASONS.get(command.id, "No profile is loaded")
+                shown = [QKeySequence(key).toString(QKeySequence.SequenceFormat.NativeText) for key in keys]
+                text = f"{group}: {command.title}"
+                found.append(Entry(text, action.trigger, " or ".join(shown), reason, command.meaning))
+        return found
 
     def _add_timeline(self) -> None:
         menu = self.menus[TIMELINE_MENU] = self._window.menuBar().addMenu(f"&{TIMELINE_MENU}")

@@ -87,8 +87,8 @@ class ShortcutsPage(QWidget):
         self.edit.setMaximumSequenceLength(1)
         self.edit.setClearButtonEnabled(True)
         self.edit.setAccessibleName("New key")
-        for line in self.edit.findChildren(QLineEdit):
-            line.setAcceptDrops(False)  # what is dropped is for the window
+        for field in self.edit.findChildren(QLineEdit):
+            field.setAcceptDrops(False)  # what is dropped is for the window
         self.replace = QPushButton("Use this key")
         self.replace.setToolTip("Give the command this key in place of those it has; without a key it has none")
         self.add = QPushButton("Add this key")
