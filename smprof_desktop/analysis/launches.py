@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smprof.profile.schema import HOST_KINDS, SLICE_TABLES
+from smprof.profile.schema import HOST_KINDS, NONE, SLICE_TABLES
 from smprof_desktop.analysis import intervals
 from smprof_desktop.analysis.intervals import Int64s, differences
 from smprof_desktop.analysis.statistics import MEDIAN, P99, quantiles
@@ -165,7 +165,7 @@ def queue_of(process: ProcessProfile, device_row: int, launch_end_ns: int) -> Qu
     """
     device, lanes = process.table("device"), process.table("lane_rows")
     start_ns = device.value("start_ns", device_row)
-    mine = lanes["table"] == SLICE_TABLES.index("device")
+    mine = (lanes["table"] == SLICE_TABLES.index("device")) & (lanes["row"] != NONE)  # no union, which has no stream
     for name in ("device", "stream"):
         mine &= lanes[name] == device.value(name, device_row)
     starts, ends, ahead = [], [], 0
