@@ -53,3 +53,10 @@ def test_a_text_is_found_exactly_where_its_letters_are_in_order(text: str, query
 
     expected = all(in_order(word) for word in query.casefold().split())
     assert bool(Choices([text]).best(query, 1)) is expected
+
+
+def test_what_stands_besides_a_text_counts_less_and_only_together() -> None:
+    choices = Choices(["Next step", "List the marks", "Remove a mark"], ["Marks and steps", "", ""])
+    assert choices.best("mark", 9) == [2, 1, 0]
+    assert choices.best("marks next", 9) == [0]
+    assert choices.best("mrks", 9) == [1]

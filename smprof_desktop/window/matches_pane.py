@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QTableWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHeaderView, QTableWidgetItem, QVBoxLayout, QWidget
 
 from smprof_desktop.analysis.search import MatchedNames, NameList
 from smprof_desktop.plain_text import tooltip
@@ -36,8 +36,10 @@ class MatchesPane(QWidget):
         self._note = label("", "muted", wraps=True)
         self.table = CopyTable(("Name", "Slices", "Total", "Mean"))
         self.table.setAccessibleName("Matches")
-        self.table.horizontalHeader().setSectionResizeMode(NAME, self.table.horizontalHeader().ResizeMode.Interactive)
-        self.table.setColumnWidth(NAME, 480)
+        header = self.table.horizontalHeader()
+        header.setMaximumSectionSize(1 << 16)
+        header.setSectionResizeMode(MEAN, QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
         self.table.setSortingEnabled(True)
         self.table.sortByColumn(TOTAL, Qt.SortOrder.DescendingOrder)
         self._layout = QVBoxLayout(self)

@@ -62,8 +62,8 @@ class Menus:
                 action, keys = self.action(command.id), self._keys.get(command.id, ())
                 reason = "" if action.isEnabled() else _REASONS.get(command.id, "No profile is loaded")
                 shown = [QKeySequence(key).toString(QKeySequence.SequenceFormat.NativeText) for key in keys]
-                text = f"{group}: {command.title}"
-                found.append(Entry(text, action.trigger, " or ".join(shown), reason, command.meaning))
+                also = f"{group} {command.meaning}"
+                found.append(Entry(command.title, action.trigger, " or ".join(shown), reason, also))
         return found
 
     def _add_timeline(self) -> None:

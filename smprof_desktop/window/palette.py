@@ -108,7 +108,7 @@ class Palette(QFrame):
         if self.isHidden():
             self._return_to = QApplication.focusWidget()
         self._entries = entries
-        self._choices = Choices([f"{entry.text} {entry.also}" for entry in entries])
+        self._choices = Choices([entry.text for entry in entries], [entry.also for entry in entries])
         self.edit.setPlaceholderText(what)
         self.edit.setAccessibleName(what)
         self.table.setAccessibleName(what)

@@ -118,6 +118,7 @@ def style_sheet(theme: Theme) -> str:
     #section {{ font-size: 10pt; font-weight: 600; padding-top: 2px; }}
     #card {{ background: {theme.base}; border: 1px solid {theme.border}; border-radius: 5px; }}
     #card_title {{ font-weight: 600; }}
+    #palette {{ background: {theme.pane}; border: 1px solid {theme.accent}; border-radius: 5px; }}
     QTableView, QListView {{ border: 1px solid {theme.border}; }}
     QTableView::item {{ padding: 0 7px; }}
     QHeaderView::section {{ background: {theme.window}; color: {theme.muted}; border: none;

@@ -35,7 +35,7 @@ def open_palette(qtbot: QtBot, window: MainWindow) -> Palette:
 def test_a_command_is_found_by_letters_and_done_by_enter(window: MainWindow, qtbot: QtBot) -> None:
     palette = open_palette(qtbot, window)
     qtbot.keyClicks(palette.edit, "go sett")
-    assert texts(palette)[0] == ("Go: Settings", "Ctrl+6")
+    assert texts(palette)[0] == ("Settings", "Ctrl+6")
     qtbot.keyClick(palette.edit, Qt.Key.Key_Return)
     assert window.page_key == "settings" and not palette.isVisible()
 
@@ -43,11 +43,15 @@ def test_a_command_is_found_by_letters_and_done_by_enter(window: MainWindow, qtb
 def test_what_cannot_be_done_is_greyed_and_says_why(window: MainWindow, qtbot: QtBot) -> None:
     palette = open_palette(qtbot, window)
     qtbot.keyClicks(palette.edit, "unload")
-    assert texts(palette)[0] == ("File: Unload profile", "No profile is loaded")
+    assert texts(palette)[0] == ("Unload profile", "No profile is loaded")
     item = palette.table.item(0, 0)
     assert item is not None and not item.flags() & Qt.ItemFlag.ItemIsEnabled
     qtbot.keyClick(palette.edit, Qt.Key.Key_Return)
     assert palette.isVisible(), "nothing was done"
+    palette.edit.clear()
+    qtbot.keyClicks(palette.edit, "mark")
+    shown = [text for text, _ in texts(palette)]
+    assert "mark" in shown[0].lower() and shown.index("Next step") > shown.index("List the marks"), "groups come last"
     palette.edit.clear()
     qtbot.keyClicks(palette.edit, "cancel loading")
     assert texts(palette)[0][1] == "Nothing is being loaded"
@@ -82,7 +86,7 @@ def test_commands_of_the_timeline_are_done_there(window: MainWindow, qtbot: QtBo
     window.go_to_page("dashboard")
     palette = open_palette(qtbot, window)
     qtbot.keyClicks(palette.edit, "fit whole")
-    assert texts(palette)[0] == ("Move: Fit the whole profile", "Home")
+    assert texts(palette)[0] == ("Fit the whole profile", "Home")
     qtbot.keyClick(palette.edit, Qt.Key.Key_Return)
     assert window.page_key == "timeline" and page.timeline.view.begin_ns <= 0
 
