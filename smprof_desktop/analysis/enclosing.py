@@ -201,8 +201,10 @@ def forward_of(process: ProcessProfile, row: int) -> int | None:
     The framework counts sequences per thread; the profile keeps no more of it than these numbers.
     """
     host = process.table("host")
-    sequence, forward_thread, thread = (host.value(name, row) for name in ("sequence", "forward_thread", "thread"))
-    if sequence < 0 or forward_thread <= 0:
+    if host.value("forward_thread", row) <= 0:  # most operators, told without reading more
+        return None
+    sequence, thread = host.value("sequence", row), host.value("thread", row)
+    if sequence < 0:
         return None
     same = _of_sequence(process, sequence)
     same = same[(host.at("forward_thread", same) <= 0) & (host.at("thread", same) != thread)]

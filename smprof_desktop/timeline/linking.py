@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from smprof_desktop.progress import CancelCheck, Progress
 from smprof_desktop.timeline import all_links
 from smprof_desktop.timeline.all_links import LinksInView, Request
+from smprof_desktop.timeline.memory import trim
 
 if TYPE_CHECKING:
     from smprof_desktop.timeline.scene import Scene
@@ -89,4 +90,8 @@ class AllLinks:
 
 
 def _find(scene: Scene, request: Request, _progress: Progress, cancelled: CancelCheck) -> LinksInView:
-    return all_links.find(scene.profile, scene.tree, request, cancelled)
+    try:
+        return all_links.find(scene.profile, scene.tree, request, cancelled)
+    finally:
+        for process in scene.profile.processes:
+            trim(process)

@@ -69,6 +69,17 @@ class Frames:
             time.sleep(min(rest_s, _LOOK_S))
 
 
+DRAWN = ("start_ns", "duration_ns", "name_id", "shape_id")
+"""Columns that pictures are made of: they stay in memory."""
+MOST_BYTES = 32 << 20
+"""What else of a table stays in memory of what was read for single slices: about as much as one neighbourhood needs."""
+
+
+def trim(process: ProcessProfile) -> None:
+    """Let go of what was read for slices seen long ago, so that a long look around does not read it all. For a task."""
+    process.trim(MOST_BYTES, DRAWN)
+
+
 class HeldTable:
     """A table of which only what is in memory can be had; all else raises Later."""
 

@@ -15,6 +15,7 @@ from smprof_desktop.analysis import slices
 from smprof_desktop.progress import CancelCheck, Progress
 from smprof_desktop.session import Session, SliceRef
 from smprof_desktop.tasks import Tasks
+from smprof_desktop.timeline.memory import trim
 from smprof_desktop.window.fields import CopyTable, label
 
 if TYPE_CHECKING:
@@ -182,4 +183,7 @@ class DetailsPane(QWidget):
 def _describe(
     profile: Profile, ref: SliceRef, _progress: Progress, _cancelled: CancelCheck
 ) -> tuple[slices.Section, ...]:
-    return slices.describe(profile, ref)
+    try:
+        return slices.describe(profile, ref)
+    finally:
+        trim(profile.processes[ref.process])

@@ -97,3 +97,16 @@ def test_what_a_file_tells_of_its_row_groups_is_what_they_hold(tmp_path: Path) -
     assert table.last_at("start_ns", 0, count, 5_999_995) == 599_999
     assert table.rows_with("correlation", 300_000).tolist() == [299_999]
     assert not table.columns_held() - {"start_ns", "correlation"}
+
+
+def test_what_was_read_first_is_let_go_of_first_but_for_some_columns() -> None:
+    table, read = table_of(list(range(100)), list(range(10, 110, 10)), True)
+    for name in ("start_ns", "correlation"):
+        for row in (5, 45, 95):
+            assert table.value(name, row) == row
+    table.trim(160, but=("start_ns",))
+    read.clear()
+    assert all(table.value("start_ns", row) == row for row in (5, 45, 95)) and read == []
+    assert [table.value("correlation", row) for row in (95, 45, 5)] == [95, 45, 5] and read == [0]
+    table.trim(0)
+    assert not table.columns_held()

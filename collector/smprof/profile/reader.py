@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -106,6 +106,11 @@ class ProcessProfile:
         # Not under the lock: who reads a column holds the table's, and may ask for another table meanwhile.
         for table in list((self._tables or {}).values()):
             table.forget()
+
+    def trim(self, most_bytes: int, but: Collection[str] = ()) -> None:
+        """Let go of row groups of all columns but some, until those of each table are that small together."""
+        for table in list((self._tables or {}).values()):
+            table.trim(most_bytes, but)
 
     def unread(self) -> ProcessProfile:
         """The same process with nothing in memory yet: what is read of it goes with it."""

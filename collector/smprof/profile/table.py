@@ -247,6 +247,16 @@ class Table:
             self._columns = {name: values for name, values in self._columns.items() if name in but}
             self._pieces = {key: values for key, values in self._pieces.items() if key[0] in but}
 
+    def trim(self, most_bytes: int, but: Collection[str] = ()) -> None:
+        """Let go of the row groups that were read first, of all columns but some, until the rest is that small."""
+        with self._lock:
+            held = [key for key in self._pieces if key[0] not in but]
+            excess = sum(self._pieces[key].nbytes for key in held) - most_bytes
+            for key in held:
+                if excess <= 0:
+                    break
+                excess -= self._pieces.pop(key).nbytes
+
     def arrow(self, name: str) -> Any:
         """A text column as an Arrow array."""
         return self._get(name)
