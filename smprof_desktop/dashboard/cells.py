@@ -49,3 +49,33 @@ def saved_title(title: str, kind: Kind) -> str:
     """The heading of a column where values stand without their units."""
     unit = {"ns": "ns", "bytes": "bytes", "percent": "percent", "bytes_per_s": "bytes_per_s"}.get(kind)
     return f"{title} ({unit})" if unit else title
+
+
+_SCALES: dict[Kind, tuple[tuple[int, str], ...]] = {
+    "ns": ((10**9, "s"), (10**6, "ms"), (10**3, "µs"), (1, "ns")),
+    "bytes": ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "bytes")),
+    "bytes_per_s": ((10**12, "TB/s"), (10**9, "GB/s"), (10**6, "MB/s"), (10**3, "kB/s"), (1, "bytes/s")),
+    "percent": ((1, "%"),),
+}
+
+
+def axis_unit(largest: float, kind: Kind) -> tuple[int, str]:
+    """The unit of an axis that reaches `largest`: its length in what the kind counts, and its name; 1, "" for none."""
+    scales = _SCALES.get(kind, ((1, ""),))
+    return next((unit for unit in scales if largest >= 2 * unit[0]), scales[-1])
+
+
+def axis_title(title: str, unit: str) -> str:
+    """The title of an axis with its unit, unless it tells one itself."""
+    return f"{title} ({unit})" if unit and not title.endswith(")") else title
+
+
+def ticks(most: float, is_whole: bool = False) -> list[tuple[float, str]]:
+    """Up to six values from 0 to `most` at steps of 1, 2 or 5 times a power of ten, and how they are written."""
+    if not most > 0 or math.isinf(most):
+        return [(0.0, "0")]
+    least_step = max(most / 5, 1.0) if is_whole else most / 5
+    power = 10.0 ** math.floor(math.log10(least_step))
+    step = next(power * part for part in (1, 2, 5, 10, 20) if power * part >= least_step * (1 - 1e-9))
+    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+    return [(step * place, f"{step * place:,.{decimals}f}") for place in range(int(most / step * (1 + 1e-9)) + 1)]

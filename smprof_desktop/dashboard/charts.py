@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import (
-    QEvent,
-    QPointF,
-    Qt,
-)
-from PySide6.QtGui import (
-    QPalette,
-)
-from PySide6.QtWidgets import (
-    QFrame,
-    QHBoxLayout,
-    QLabel,
-    QVBoxLayout,
-    QWidget,
-)
+from pyqtgraph.GraphicsScene.mouseEvents import MouseClickEvent
+from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtGui import QKeyEvent, QPalette
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
+from smprof_desktop.analysis.doors import Door
 from smprof_desktop.analysis.quantities import time_text
-from smprof_desktop.dashboard.cells import cell_text
+from smprof_desktop.dashboard.bars import BarsChart
+from smprof_desktop.dashboard.cells import axis_title, axis_unit, cell_text, ticks
+from smprof_desktop.dashboard.chart import LEADS, Chart, door_at, hint_at_door
 from smprof_desktop.dashboard.figures import Bars, Histogram, Lines, Pie, Table
-from smprof_desktop.dashboard.legend import UNITS, Legend, brief_time_text, colour, share_text
+from smprof_desktop.dashboard.legend import Legend, brief_time_text, colour, share_text
 from smprof_desktop.dashboard.pie import PieChart
+from smprof_desktop.dashboard.table_chart import TableChart
+from smprof_desktop.plain_label import label
+from smprof_desktop.plain_text import tooltip
 
 NO_BREAK_SPACE = "\u00a0"
 CURSOR_COLOUR = "#8893a0"
+ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
 
 class Plot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
@@ -67,32 +61,29 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
             self._dress()
 
 
-class LinesChart(QWidget):
-    """Curves in percent over time; the legend shows each mean, and under the pointer each value there."""
+class LinesChart(Chart):
+    """Curves over time; the legend shows each mean, and under the pointer each value there. A click goes there."""
 
     def __init__(self, figure: Lines) -> None:
         super().__init__()
         self._figure = figure
         self.plot = Plot(self)
         self.legend = Legend()
-        unit_ns, unit = _unit(int(figure.edges_ns[-1]))
+        unit_ns, unit = axis_unit(int(figure.edges_ns[-1]), "ns")
         self._edges = figure.edges_ns / unit_ns
         self._unit = unit
-        for index, line in enumerate(figure.lines):
-            pen = pg.mkPen(colour(index), width=1.4)
-            self.plot.addItem(pg.PlotDataItem(self._edges, line.values, stepMode="center", pen=pen, connect="finite"))
+        self._bin: int | None = None
+        self._draw_lines()
         self.plot.setLabel("bottom", f"Time from the profile's start ({unit})")
-        self.plot.setLabel("left", "Active (%)")
         self.plot.setXRange(float(self._edges[0]), float(self._edges[-1]), padding=0.01)
-        self.plot.setYRange(0, 100, padding=0.07)  # room for the labels of 0 and 100
-        self.plot.getAxis("left").setTicks([[(percent, str(percent)) for percent in (0, 25, 50, 75, 100)]])
         self._cursor = pg.InfiniteLine(angle=90, pen=pg.mkPen(CURSOR_COLOUR))
         self._cursor.hide()
         self.plot.addItem(self._cursor)
         self.plot.scene().sigMouseMoved.connect(self._point)
-        self.where = QLabel()
-        self.where.setTextFormat(Qt.TextFormat.PlainText)
-        self.where.setObjectName("muted")
+        self.plot.scene().sigMouseClicked.connect(self._click)
+        self.plot.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.plot.setToolTip(tooltip("Click or Enter: this time in the timeline"))
+        self.where = label("", "muted")
         side = QVBoxLayout()
         side.addWidget(self.where)
         side.addWidget(self.legend, 1)
@@ -100,69 +91,114 @@ class LinesChart(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.plot, 1)
         layout.addLayout(side)
-        self.legend.setFixedWidth(170)
+        self.legend.setFixedWidth(170 if figure.kind == "percent" else 200)
         self.plot.setMinimumHeight(180)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.show_values_at(None)
 
     def show_values_at(self, bin_index: int | None) -> None:
         """Let the legend show the values of that bin; the means for None."""
         lines = self._figure.lines
+        kind = self._figure.kind
         values = [line.mean if bin_index is None else float(line.values[bin_index]) for line in lines]
-        texts = ["–" if math.isnan(value) else f"{value:.1f} %" for value in values]
         self.where.setText("Mean" if bin_index is None else f"At {self._edges[bin_index]:,.3f} {self._unit}")
-        rows = [[line.name, text] for line, text in zip(lines, texts, strict=True)]
-        tips = [f"{line.name}\nmean {line.mean:.1f} %, {self._figure.basis}" for line in lines]
+        rows = [[line.name, cell_text(value, kind)] for line, value in zip(lines, values, strict=True)]
+        tips = [f"{line.name}\nmean {cell_text(line.mean, kind)}, {self._figure.basis}" for line in lines]
         self.legend.rows.fill(rows, tips, [colour(index) for index in range(len(lines))])
 
-    def _point(self, position: QPointF) -> None:
+    def _draw_lines(self) -> None:
+        figure = self._figure
+        known = [line.values[np.isfinite(line.values)] for line in figure.lines]
+        most = max((float(values.max()) for values in known if len(values)), default=0.0)
+        least = min((float(values.min()) for values in known if len(values)), default=0.0)
+        is_percent = figure.kind == "percent"
+        unit, unit_text = (1, "%") if is_percent else axis_unit(most, figure.kind)
+        for index, line in enumerate(figure.lines):
+            pen = pg.mkPen(colour(index), width=1.4)
+            values = line.values / unit
+            self.plot.addItem(pg.PlotDataItem(self._edges, values, stepMode="center", pen=pen, connect="finite"))
+        self.plot.setLabel("left", axis_title(figure.label, unit_text))
+        if is_percent:
+            self.plot.setYRange(0, 100, padding=0.07)  # room for the labels of 0 and 100
+            self.plot.getAxis("left").setTicks([[(percent, str(percent)) for percent in (0, 25, 50, 75, 100)]])
+            return
+        self.plot.setYRange(min(least / unit, 0.0), most / unit or 1.0, padding=0.07)
+        if least >= 0:
+            self.plot.getAxis("left").setTicks([ticks(most / unit, is_whole=figure.kind == "count")])
+
+    def _bin_at(self, position: QPointF) -> int | None:
         view = self.plot.getViewBox()
         if not view.sceneBoundingRect().contains(position):
-            self._leave()
-            return
-        bin_index = int(np.searchsorted(self._edges, view.mapSceneToView(position).x(), "right")) - 1
-        if not 0 <= bin_index < len(self._edges) - 1:
+            return None
+        found = int(np.searchsorted(self._edges, view.mapSceneToView(position).x(), "right")) - 1
+        return found if 0 <= found < len(self._edges) - 1 else None
+
+    def _choose(self, bin_index: int | None) -> None:
+        self._bin = bin_index
+        if bin_index is None:
             self._leave()
             return
         self._cursor.setValue((self._edges[bin_index] + self._edges[bin_index + 1]) / 2)
         self._cursor.show()
         self.show_values_at(bin_index)
 
+    def _point(self, position: QPointF) -> None:
+        self._choose(self._bin_at(position))
+
+    def _click(self, event: MouseClickEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._go(self._bin_at(event.scenePos()))
+
+    def _go(self, bin_index: int | None) -> None:
+        if bin_index is not None:
+            edges = self._figure.edges_ns
+            self.moment_opened.emit(int(edges[bin_index]), int(edges[bin_index + 1]))
+
     def _leave(self) -> None:
         if self._cursor.isVisible():
             self._cursor.hide()
             self.show_values_at(None)
 
+    # Overrides of Qt methods.
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        goal = moved(event, self._bin, len(self._edges) - 1)
+        if goal is not None:
+            self._choose(goal)
+        elif event.key() in ENTER:
+            self._go(self._bin)
+        else:
+            super().keyPressEvent(event)
+
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
-        self._leave()
+        self._choose(None)
 
 
-class HistogramChart(QWidget):
+class HistogramChart(Chart):
     """Bars of counts over durations; the line beneath says what the pointer is on, else the facts."""
 
     def __init__(self, figure: Histogram) -> None:
         super().__init__()
         self._figure = figure
+        self._bin: int | None = None
         self.plot = Plot(self)
-        unit_ns, unit = _unit(int(figure.edges_ns[-1]))
+        unit_ns, unit = axis_unit(int(figure.edges_ns[-1]), "ns")
         self._edges = figure.edges_ns / unit_ns
+        most = int(figure.counts.max())
         bars = pg.BarGraphItem(x0=self._edges[:-1], x1=self._edges[1:], height=figure.counts, brush=colour(0), pen=None)
         self.plot.addItem(bars)
+        self._chosen = pg.BarGraphItem(x0=[0], x1=[0], height=[0], brush=None, pen=pg.mkPen(CURSOR_COLOUR, width=2))
+        self._chosen.hide()
+        self.plot.addItem(self._chosen)
         self.plot.setLabel("bottom", f"Duration ({unit})")
         self.plot.setLabel("left", "Count")
-        most = int(figure.counts.max())
         self.plot.setYRange(0, most, padding=0.1)
-        ticks = range(0, most + 1, _whole_step(most))
-        self.plot.getAxis("left").setTicks([[(count, f"{count:,}") for count in ticks]])
+        self.plot.getAxis("left").setTicks([ticks(most, is_whole=True)])
         self.plot.setXRange(float(self._edges[0]), float(self._edges[-1]), padding=0.03)
         self.plot.scene().sigMouseMoved.connect(self._point)
-        self.where = QLabel()
-        self.where.setTextFormat(Qt.TextFormat.PlainText)
-        self.where.setObjectName("muted")
-        self.where.setWordWrap(True)
-        self.where.setTextInteractionFlags(
-            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
-        )
+        self.plot.scene().sigMouseClicked.connect(self._click)
+        self.where = label("", "muted", wraps=True, selectable=True)
         facts = (f"{name} {brief_time_text(value_ns)}" for name, value_ns in figure.facts)
         self._facts = " · ".join(fact.replace(" ", NO_BREAK_SPACE) for fact in facts)
         layout = QVBoxLayout(self)
@@ -170,58 +206,77 @@ class HistogramChart(QWidget):
         layout.addWidget(self.plot, 1)
         layout.addWidget(self.where)
         self.plot.setMinimumHeight(150)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.show_bin(None)
 
     def show_bin(self, index: int | None) -> None:
         """Say what a bin holds; the facts for None."""
+        self._bin = index
+        self._chosen.setVisible(index is not None)
+        hint_at_door(self.plot, self._door(index) is not None)
         if index is None:
             self.where.setText(self._facts)
             return
         begin_ns, end_ns = int(self._figure.edges_ns[index]), int(self._figure.edges_ns[index + 1])
         count = int(self._figure.counts[index])
+        self._chosen.setOpts(x0=[self._edges[index]], x1=[self._edges[index + 1]], height=[count])
         share = share_text(count, int(self._figure.counts.sum()))
-        self.where.setText(f"{time_text(begin_ns)} to {time_text(end_ns)}: {count:,}, {share} of {self._figure.basis}")
+        leads = f" · {LEADS}" if self._door(index) is not None else ""
+        self.where.setText(
+            f"{time_text(begin_ns)} to {time_text(end_ns)}: {count:,}, {share} of {self._figure.basis}{leads}"
+        )
+
+    def _door(self, index: int | None) -> Door | None:
+        return None if index is None else door_at(self._figure.doors, index)
+
+    def _bin_at(self, position: QPointF) -> int | None:
+        view = self.plot.getViewBox()
+        if not view.sceneBoundingRect().contains(position):
+            return None
+        found = int(np.searchsorted(self._edges, view.mapSceneToView(position).x(), "right")) - 1
+        return found if 0 <= found < len(self._figure.counts) else None
 
     def _point(self, position: QPointF) -> None:
-        view = self.plot.getViewBox()
-        index = -1
-        if view.sceneBoundingRect().contains(position):
-            index = int(np.searchsorted(self._edges, view.mapSceneToView(position).x(), "right")) - 1
-        self.show_bin(index if 0 <= index < len(self._figure.counts) else None)
+        self.show_bin(self._bin_at(position))
+
+    def _click(self, event: MouseClickEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self.open_door(self._door(self._bin_at(event.scenePos())))
+
+    # Overrides of Qt methods.
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        goal = moved(event, self._bin, len(self._figure.counts))
+        if goal is not None:
+            self.show_bin(goal)
+        elif event.key() in ENTER:
+            self.open_door(self._door(self._bin))
+        else:
+            super().keyPressEvent(event)
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
         self.show_bin(None)
 
 
-def chart(figure: Pie | Lines | Histogram | Table | Bars) -> QWidget:
-    """The widget that draws a figure."""
+def moved(event: QKeyEvent, place: int | None, count: int) -> int | None:
+    """Where a key leads from a place among so many; None for a key that leads nowhere."""
+    goals = {
+        Qt.Key.Key_Left: 0 if place is None else place - 1,
+        Qt.Key.Key_Right: 0 if place is None else place + 1,
+        Qt.Key.Key_Home: 0,
+        Qt.Key.Key_End: count - 1,
+    }
+    goal = goals.get(Qt.Key(event.key()))
+    return None if goal is None or not count else max(0, min(goal, count - 1))
+
+
+def chart(figure: Pie | Lines | Histogram | Table | Bars, title: str) -> Chart:
+    """The widget that draws the figure of a panel."""
     if isinstance(figure, Pie):
         return PieChart(figure)
     if isinstance(figure, Lines):
         return LinesChart(figure)
     if isinstance(figure, Histogram):
         return HistogramChart(figure)
-    rows = figure.rows if isinstance(figure, Table) else list(zip(figure.names, *figure.values, strict=True))
-    kinds = (
-        [c.kind for c in figure.columns]
-        if isinstance(figure, Table)
-        else ["text", *([figure.kind] * len(figure.parts))]
-    )
-    legend = Legend()
-    texts = [[cell_text(value, kind) for value, kind in zip(row, kinds, strict=True)] for row in rows]
-    legend.rows.fill(texts, ["\n".join(row) for row in texts], [])
-    return legend
-
-
-def _whole_step(most: int) -> int:
-    """The step of about four ticks from 0 to `most` that is 1, 2 or 5 times a power of ten: counts are whole."""
-    step = 1
-    while most / step > 5:
-        step = step * 5 // 2 if str(step)[0] == "2" else step * 2
-    return step
-
-
-def _unit(largest_ns: int) -> tuple[int, str]:
-    """The unit of an axis that reaches `largest_ns`: its length in ns and its name."""
-    return next((length_ns, name) for length_ns, name in UNITS if largest_ns >= 2 * length_ns or length_ns == 1)
+    return TableChart(figure, title) if isinstance(figure, Table) else BarsChart(figure)

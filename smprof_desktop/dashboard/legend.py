@@ -152,7 +152,7 @@ class Legend(QTableView):
 
     Signals:
         pointed(int): the pointer is on that row; -1 when it has left.
-        opened(int): that row was double-clicked, or chosen and Enter pressed.
+        opened(int): that row was clicked, or chosen and Enter pressed. With Ctrl or Shift a click chooses rows to copy.
     """
 
     pointed = Signal(int)
@@ -184,8 +184,7 @@ class Legend(QTableView):
         copy.triggered.connect(self.copy)
         self.addAction(copy)
         self.entered.connect(lambda index: self.pointed.emit(index.row()))
-        # Not `activated`: where the desktop opens files with one click, that would come with each choice of a row.
-        self.doubleClicked.connect(lambda index: self.opened.emit(index.row()))
+        self.clicked.connect(self._on_clicked)
         self.rows.modelReset.connect(self._fit)
         self._fit()
 
@@ -197,6 +196,11 @@ class Legend(QTableView):
     def wanted_height_px(self) -> int:
         """The height that shows every row."""
         return self.rows.rowCount() * self.verticalHeader().defaultSectionSize() + 4
+
+    def _on_clicked(self, index: QModelIndex) -> None:
+        held = QGuiApplication.keyboardModifiers()
+        if not held & (Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier):
+            self.opened.emit(index.row())
 
     def _fit(self) -> None:
         self.verticalHeader().setMinimumSectionSize(8)

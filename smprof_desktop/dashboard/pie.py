@@ -28,11 +28,12 @@ from PySide6.QtWidgets import (
 )
 
 from smprof_desktop.analysis.quantities import exact_time_text
+from smprof_desktop.dashboard.chart import LEADS, Chart
 from smprof_desktop.dashboard.figures import Pie
 from smprof_desktop.dashboard.legend import Legend, brief_time_text, colour, share_text
 from smprof_desktop.plain_text import tooltip
 
-_LEADS = "Double-click or Enter: its longest execution in the timeline"
+_LEADS_TO_LONGEST = "Click or Enter: its longest execution in the timeline"
 _SHORT_LEGEND, _SMALL_RING_PX, _LARGE_RING_PX = 6, 125, 200
 """Rows up to which a legend leaves the ring small: what is left of the width belongs to the names."""
 
@@ -42,9 +43,11 @@ class Ring(QWidget):
 
     Signals:
         pointed(int): the pointer is on that sector; -1 when on none.
+        clicked(int): that sector was clicked.
     """
 
     pointed = Signal(int)
+    clicked = Signal(int)
 
     def __init__(self) -> None:
         super().__init__()
@@ -123,17 +126,22 @@ class Ring(QWidget):
         self.pointed.emit(index)
         QToolTip.showText(event.globalPosition().toPoint(), tooltip(self._tips[index]) if index >= 0 else "", self)
 
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        index = self.sector_at(event.position())
+        if index >= 0 and event.button() == Qt.MouseButton.LeftButton:
+            self.clicked.emit(index)
+
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
         self.choose(-1)
         self.pointed.emit(-1)
 
 
-class PieChart(QWidget):
+class PieChart(Chart):
     """A ring beside its legend.
 
     Signals:
-        kernel_opened(str): the row of that kernel was opened; only where the shares are kernels.
+        kernel_opened(str): the row of that kernel was opened; only where the shares are kernels without doors.
     """
 
     kernel_opened = Signal(str)
@@ -153,13 +161,16 @@ class PieChart(QWidget):
             rows.append([share.name, amount, percent])
             exact = exact_time_text(share.value) if pie.unit == "ns" else f"{share.value:,} launches"
             ran = f", {share.count:,} times" if share.count is not None else ""
-            leads = f"\n{_LEADS}" if pie.of_kernels else ""
+            leads = f"\n{LEADS if share.door else _LEADS_TO_LONGEST}" if share.door or pie.of_kernels else ""
             tips.append(f"{share.name}\n{exact}{ran}\n{percent} of {pie.basis}{leads}")
         self.legend.rows.fill(rows, tips, colours)
         self.ring.show_values(values, colours, tips, _centre_text(pie))
         self.legend.pointed.connect(self.ring.choose)
-        if pie.of_kernels:
-            self.legend.opened.connect(lambda row: self.kernel_opened.emit(pie.shares[row].name))
+        self._pie = pie
+        self.legend.opened.connect(self._open)
+        self.ring.clicked.connect(self._open)
+        if pie.of_kernels or any(share.door for share in pie.shares):
+            self.ring.setCursor(Qt.CursorShape.PointingHandCursor)
         self.ring.pointed.connect(
             lambda index: self.legend.selectRow(index) if index >= 0 else self.legend.clearSelection()
         )
@@ -172,6 +183,12 @@ class PieChart(QWidget):
         layout.addWidget(self.legend, 5, Qt.AlignmentFlag.AlignVCenter)
         self.legend.setMinimumHeight(min(self.legend.wanted_height_px(), 330))
         self.legend.setMaximumHeight(self.legend.wanted_height_px())
+
+    def _open(self, index: int) -> None:
+        share = self._pie.shares[index]
+        if share.door is None and self._pie.of_kernels:
+            self.kernel_opened.emit(share.name)
+        self.open_door(share.door)
 
 
 def _centre_text(pie: Pie) -> str:

@@ -116,7 +116,7 @@ class Card(QFrame):
         self._drop_chart()
         self.state = "shown"
         self._note.hide()
-        self._chart = chart(figure)
+        self._chart = chart(figure, self.panel.title)
         if isinstance(self._chart, PieChart):
             self._chart.kernel_opened.connect(self.kernel_opened)
         self._body.insertWidget(2, self._chart, 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from PySide6.QtCore import QPointF, Qt
@@ -9,8 +11,9 @@ from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QImage, QPalett
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from smprof_desktop.dashboard.charts import HistogramChart, LinesChart, Plot, _whole_step
-from smprof_desktop.dashboard.figures import Histogram, Line, Lines, Pie, Share
+from smprof_desktop.dashboard.cells import cell_text, ticks
+from smprof_desktop.dashboard.charts import HistogramChart, LinesChart, Plot
+from smprof_desktop.dashboard.figures import Histogram, Kind, Line, Lines, Pie, Share
 from smprof_desktop.dashboard.legend import COLOURS, Legend, brief_time_text, cut_apart, first_differences, share_text
 from smprof_desktop.dashboard.panels import PANELS
 from smprof_desktop.dashboard.pie import PieChart, Ring
@@ -123,7 +126,7 @@ def test_the_legend_follows_the_ring_and_back(qtbot: QtBot) -> None:
 
 
 @pytest.mark.parametrize("of_kernels", [True, False])
-def test_a_row_of_a_kernel_is_opened_by_double_click_and_enter(qtbot: QtBot, of_kernels: bool) -> None:
+def test_a_row_of_a_kernel_without_a_door_is_opened_by_a_click_and_enter(qtbot: QtBot, of_kernels: bool) -> None:
     chart = PieChart(Pie((Share("gemm<1>", 3), Share("relu", 1)), 4, "ns", "all of it", of_kernels=of_kernels))
     qtbot.addWidget(chart)
     chart.resize(420, 240)
@@ -132,9 +135,9 @@ def test_a_row_of_a_kernel_is_opened_by_double_click_and_enter(qtbot: QtBot, of_
     chart.kernel_opened.connect(opened.append)
     legend = chart.legend
     place = legend.visualRect(legend.rows.index(1, 0)).center()
-    qtbot.mouseClick(legend.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    qtbot.mouseClick(legend.viewport(), Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ControlModifier, place)
     assert opened == []
-    qtbot.mouseDClick(legend.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    qtbot.mouseClick(legend.viewport(), Qt.MouseButton.LeftButton, pos=place)
     assert opened == (["relu"] if of_kernels else [])
     legend.selectRow(0)
     qtbot.keyClick(legend, Qt.Key.Key_Return)
@@ -263,4 +266,40 @@ def test_brief_times(duration_ns: int, text: str) -> None:
 
 @pytest.mark.parametrize(("most", "step"), [(1, 1), (5, 1), (6, 2), (11, 5), (30, 10), (240, 50), (1_000, 200)])
 def test_ticks_of_counts_are_whole(most: int, step: int) -> None:
-    assert _whole_step(most) == step
+    places = [place for place, _ in ticks(most, is_whole=True)]
+    assert places == list(range(0, most + 1, step))
+
+
+@pytest.mark.parametrize(
+    ("most", "texts"),
+    [
+        (0.0, ["0"]),
+        (float("nan"), ["0"]),
+        (0.9, ["0.0", "0.2", "0.4", "0.6", "0.8"]),
+        (1.0, ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]),
+        (100.0, ["0", "20", "40", "60", "80", "100"]),
+        (12_345.0, ["0", "5,000", "10,000"]),
+        (0.00031, ["0.0000", "0.0001", "0.0002", "0.0003"]),
+    ],
+)
+def test_ticks_are_round(most: float, texts: list[str]) -> None:
+    assert [text for _, text in ticks(most)] == texts
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "text"),
+    [
+        (None, "ns", "–"),
+        (float("nan"), "percent", "–"),
+        (1_234_567, "ns", "1.235 ms"),
+        (1_234_567, "count", "1,234,567"),
+        (3 << 30, "bytes", "3.00 GiB"),
+        (12.34, "percent", "12.3 %"),
+        (2.5e9, "bytes_per_s", "2.500 GB/s"),
+        (0.5, "number", "0.500"),
+        (7, "number", "7"),
+        ("<b>", "name", "<b>"),
+    ],
+)
+def test_values_are_written_by_their_kind(value: Any, kind: Kind, text: str) -> None:
+    assert cell_text(value, kind) == text

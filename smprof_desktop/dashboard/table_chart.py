@@ -1,0 +1,76 @@
+"""Tables of a panel: any number of rows, each a door."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from PySide6.QtWidgets import QVBoxLayout
+
+from smprof_desktop.analysis.doors import Door
+from smprof_desktop.dashboard import figures
+from smprof_desktop.dashboard.cells import cell_text, exact_text, is_number, saved_title
+from smprof_desktop.dashboard.chart import LEADS, Chart, door_at
+from smprof_desktop.dashboard.figures import Kind, Table
+from smprof_desktop.dashboard.figures_table import Column, FiguresModel, FiguresTable
+
+MOST_ROWS, LEAST_ROWS = 14, 3
+"""Rows that a panel is high; the others are scrolled to."""
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """A row of a panel's table and where it leads."""
+
+    values: tuple[Any, ...]
+    door: Door | None = None
+
+
+class TableChart(Chart):
+    """The rows in the order given, until a heading is clicked."""
+
+    def __init__(self, figure: Table, title: str) -> None:
+        super().__init__()
+        rows = [TableRow(tuple(values), door_at(figure.doors, place)) for place, values in enumerate(figure.rows)]
+        totals = None if figure.totals is None else TableRow(tuple(figure.totals))
+        texts = [place for place, column in enumerate(figure.columns) if not is_number(column.kind)]
+        columns = [
+            _column(place, column, leads=place == 0 and any(row.door for row in rows))
+            for place, column in enumerate(figure.columns)
+        ]
+        model = FiguresModel(columns, lambda _rows: totals, partial(_searched, texts))
+        file_name = f"{re.sub(r'[^a-z0-9]+', '-', title.lower()).strip('-')}.csv"
+        self.table = FiguresTable(title, model, file_name, None, "rows", shows_title=False)
+        model.fill(rows)
+        self.table.chosen.connect(lambda row: self.open_door(row.door))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.table)
+        self.setMinimumHeight(self.table.height_px(max(LEAST_ROWS, min(len(rows), MOST_ROWS))))
+
+
+def _searched(texts: Sequence[int], row: TableRow) -> str:
+    return "\n".join(str(row.values[place]) for place in texts)
+
+
+def _column(place: int, column: figures.Column, leads: bool) -> Column[TableRow]:
+    def told(row: TableRow) -> str:
+        text = exact_text(row.values[place], column.kind)
+        return f"{text}\n{LEADS}" if leads and row.door is not None else text
+
+    return Column(
+        column.title,
+        lambda row: cell_text(row.values[place], column.kind),
+        lambda row: row.values[place],
+        saved_title(column.title, column.kind),
+        is_number(column.kind),
+        column.help,
+        told if leads or _is_rounded(column.kind) else None,
+    )
+
+
+def _is_rounded(kind: Kind) -> bool:
+    return kind in ("ns", "bytes", "bytes_per_s", "percent", "number")
