@@ -218,7 +218,6 @@ class FiguresTable(QWidget):
         self._title = title
         self._file_name = file_name
         self._title_label = label(title, "section")
-        self._title_label.setVisible(shows_title)
         self.filter = QLineEdit()
         self.filter.setPlaceholderText(f"Filter {filtered or title.lower()}")
         self.filter.setAccessibleName(f"Filter {filtered or title.lower()}")

@@ -78,6 +78,7 @@ class Windows:
         window.resize(1280, 800)
         window.statusBar()  # once there, it takes room
         window.show()
+        window.activateWindow()
         self._qtbot.waitExposed(window)
         self._made.append(window)
         return window
