@@ -333,7 +333,8 @@ class FiguresTable(QWidget):
     def _fit_columns(self) -> None:
         """Give the columns their widths, and what is left to the first, which holds the names."""
         for column in range(1, self.model.columnCount()):
-            width_px = max(self.view.sizeHintForColumn(column), self.view.horizontalHeader().sectionSizeHint(column))
+            hints_px = (view.sizeHintForColumn(column) for view in (self.view, self.sum))  # the sum is bold, and wider
+            width_px = max(*hints_px, self.view.horizontalHeader().sectionSizeHint(column))
             if not self.model.columns[column].is_number:
                 width_px = min(width_px, MAX_TEXT_PX)
             self.view.setColumnWidth(column, width_px + COLUMN_PADDING_PX)
