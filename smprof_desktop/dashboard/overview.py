@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from smprof_desktop.analysis import untraced, utilization
+from smprof_desktop.analysis import utilization
 from smprof_desktop.analysis.intervals import Int64s, fit
 from smprof_desktop.analysis.statistics import MEDIAN, divide, exact_sum, quantiles
-from smprof_desktop.dashboard.figures import Figure, Histogram, Line, Lines, Missing, Pie, Share
+from smprof_desktop.dashboard.absent import is_untraced, missing, no_device
+from smprof_desktop.dashboard.figures import Figure, Histogram, Line, Lines, Pie, Share
 from smprof_desktop.dashboard.scope import Scope, bin_edges
 
 TOP_KERNELS = 15
@@ -21,8 +22,8 @@ def gpu_active_time(scope: Scope) -> Figure:
     """Active against idle, over the windows of all devices that were used."""
     devices = scope.report()["devices"]
     window_ns = sum(device["window_ns"] for device in devices)
-    if not window_ns or _is_untraced(scope):
-        return _no_device(scope)
+    if not window_ns or is_untraced(scope):
+        return no_device(scope)
     active_ns = sum(device["active_ns"] for device in devices)
     idle_ns = max(0, window_ns - active_ns)
     basis = "the window of 1 device" if len(devices) == 1 else f"the windows of {len(devices):,} devices"
@@ -32,8 +33,8 @@ def gpu_active_time(scope: Scope) -> Figure:
 def gpu_utilization_over_time(scope: Scope) -> Figure:
     """Per host the mean share of each bin in which its devices were active."""
     edges_ns, devices = scope.edges_ns(), scope.built().over_time
-    if edges_ns is None or not devices or _is_untraced(scope):
-        return _no_device(scope)
+    if edges_ns is None or not devices or is_untraced(scope):
+        return no_device(scope)
     by_host: dict[str, list[utilization.Binned]] = {}
     for host, binned in devices:
         by_host.setdefault(host, []).append(binned)
@@ -53,7 +54,7 @@ def time_by_top_kernels(scope: Scope) -> Figure:
     """The kernels with the greatest total time; shares are of all kernel time."""
     kernels = scope.report()["kernels"]
     if not kernels:
-        return _no_device(scope)
+        return no_device(scope)
     whole = sum(kernel["total_ns"] for kernel in kernels)
     colours = kernel_colours(kernels)
     shares = tuple(
@@ -67,7 +68,7 @@ def launches_by_top_kernels(scope: Scope) -> Figure:
     """The kernels that ran most often; shares are of all kernel executions."""
     kernels = scope.report()["kernels"]
     if not kernels:
-        return _no_device(scope)
+        return no_device(scope)
     whole = sum(kernel["count"] for kernel in kernels)
     colours = kernel_colours(kernels)
     shares = tuple(
@@ -107,8 +108,8 @@ def gpu_activity_distribution(scope: Scope) -> Figure:
         )
     )
     whole = sum(share.value for share in shares)
-    if not whole or _is_untraced(scope):
-        return _no_device(scope)
+    if not whole or is_untraced(scope):
+        return no_device(scope)
     return Pie(shares, whole, "ns", "their sum, overlap counted twice; sync is the host's waiting calls")
 
 
@@ -116,10 +117,10 @@ def memory_operations_distribution(scope: Scope) -> Figure:
     """Time of copies by direction, and of sets."""
     operations = [operation for operation in scope.report()["memory_ops"] if operation["count"]]
     whole = sum(operation["total_ns"] for operation in operations)
-    if not whole and _is_untraced(scope):
-        return _no_device(scope)
+    if not whole and is_untraced(scope):
+        return no_device(scope)
     if not whole:
-        return _missing(
+        return missing(
             scope,
             "memory operation",
             "No memory operation was recorded on a GPU: this run copied and set nothing there, or only kernels "
@@ -138,7 +139,7 @@ def step_time_distribution(scope: Scope) -> Figure:
     """Durations of the steps."""
     durations_ns = np.array([step["duration_ns"] for step in scope.report()["steps"]], np.int64)
     if not len(durations_ns):
-        return _missing(
+        return missing(
             scope,
             "step",
             "No step was annotated. Annotate each step of the training loop: `with smprof.annotate(f'step_{i}')`, "
@@ -168,27 +169,6 @@ def histogram(durations_ns: Int64s, basis: str) -> Histogram:
         ("Greatest", greatest),
     )
     return Histogram(edges_ns, counts, facts, basis)
-
-
-def _no_device(scope: Scope) -> Missing:
-    why = " ".join(untraced.why_no_device(scope.report()["losses"]))
-    return Missing(why) if _is_untraced(scope) else _missing(scope, "GPU activity", why)
-
-
-def _is_untraced(scope: Scope) -> bool:
-    """Whether launches were recorded and no execution at all: a used device then was not idle, nothing is known."""
-    recorded = any(len(process.table("device")) for process in scope.profile.processes)
-    return not recorded and any(loss["kind"] == untraced.MISSING for loss in scope.report()["losses"])
-
-
-def _missing(scope: Scope, what: str, remedy: str) -> Missing:
-    """Why there is no figure: what was not recorded has a remedy; a range without it, or nothing at all, needs none."""
-    if scope.begin_ns is not None or scope.end_ns is not None:
-        return Missing(f"There is no {what} in this range.")
-    profile = scope.report()["profile"]
-    if not any(profile["slices"].values()) and not profile["counters"]:
-        return Missing("This profile holds no events.")
-    return Missing(remedy)
 
 
 def _top_note(kernels: int) -> str:

@@ -5,63 +5,20 @@ A panel's function is pure: it takes a Scope and returns a figure, or Missing wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from smprof_desktop.dashboard import overview
-from smprof_desktop.dashboard.figures import Bars, Figure, Histogram, Lines, Pie, Table
-from smprof_desktop.dashboard.scope import Scope
+from smprof_desktop.dashboard.figures import Histogram, Lines, Pie
+from smprof_desktop.dashboard.panel import DEVICE_TIME, SECTIONS, Option, Panel
 
+__all__ = ["PANELS", "SECTIONS", "Option", "Panel"]
 
-@dataclass(frozen=True)
-class Option:
-    """A number that the user may change for a panel, such as how many kernels it names; it reaches the figure as
-    `scope.options[key]`, which is not there as long as nobody has chosen."""
-
-    key: str
-    title: str
-    default: int
-    least: int
-    most: int
-    suffix: str = ""
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One panel. `width` in sixths of a wide page. `needs` names the columns without which there is nothing to show."""
-
-    key: str
-    title: str
-    needs: tuple[str, ...]
-    figure: Callable[[Scope], Figure]
-    form: type[Pie] | type[Lines] | type[Histogram] | type[Table] | type[Bars]
-    width: int
-    help: str
-    section: str = "Overview"
-    """The tab of the page that it stands on: one of SECTIONS."""
-    options: tuple[Option, ...] = ()
-
-
-SECTIONS = (
-    "Overview",
-    "Idle and overlap",
-    "Launches",
-    "Operators",
-    "Annotations",
-    "Collectives",
-    "Steps and ranks",
-    "Memory",
-    "Kernels",
-)
-"""The tabs of the page, in their order."""
-
-_DEVICE_TIME = ("device.kind", "device.start_ns", "device.duration_ns")
 
 PANELS: Sequence[Panel] = (
     Panel(
         "gpu_active_time",
         "GPU active time",
-        _DEVICE_TIME,
+        DEVICE_TIME,
         overview.gpu_active_time,
         Pie,
         2,
@@ -72,7 +29,7 @@ PANELS: Sequence[Panel] = (
     Panel(
         "gpu_utilization_over_time",
         "GPU utilization over time",
-        _DEVICE_TIME,
+        DEVICE_TIME,
         overview.gpu_utilization_over_time,
         Lines,
         4,
@@ -83,7 +40,7 @@ PANELS: Sequence[Panel] = (
     Panel(
         "top_kernels_by_time",
         "Time spent by top 15 GPU kernels",
-        _DEVICE_TIME,
+        DEVICE_TIME,
         overview.time_by_top_kernels,
         Pie,
         3,
@@ -94,7 +51,7 @@ PANELS: Sequence[Panel] = (
     Panel(
         "top_kernels_by_count",
         "Launch counts of top 15 GPU kernels",
-        _DEVICE_TIME,
+        DEVICE_TIME,
         overview.launches_by_top_kernels,
         Pie,
         3,
@@ -105,7 +62,7 @@ PANELS: Sequence[Panel] = (
     Panel(
         "gpu_activities",
         "GPU activity distribution",
-        _DEVICE_TIME,
+        DEVICE_TIME,
         overview.gpu_activity_distribution,
         Pie,
         2,
@@ -114,7 +71,7 @@ PANELS: Sequence[Panel] = (
     Panel(
         "gpu_memory_operations",
         "GPU memory operations distribution",
-        (*_DEVICE_TIME, "device.copy_kind"),
+        (*DEVICE_TIME, "device.copy_kind"),
         overview.memory_operations_distribution,
         Pie,
         2,
