@@ -23,16 +23,18 @@ from PySide6.QtWidgets import QApplication
 from smprof.profile.reader import Profile
 from smprof_desktop import resources
 from smprof_desktop.analysis import slices
+from smprof_desktop.slice_ref import Area
 from smprof_desktop.timeline import links, step_list
 from smprof_desktop.timeline.arrangement import AS_RECORDED
 from smprof_desktop.timeline.colours import THEMES
 from smprof_desktop.timeline.draw_list import DrawList
 from smprof_desktop.timeline.gl_canvas import GlCanvas
-from smprof_desktop.timeline.layout import Frame, Metrics
+from smprof_desktop.timeline.layout import Frame, Metrics, Ruler
 from smprof_desktop.timeline.marks import Mark
 from smprof_desktop.timeline.paint_frame import FramePainter
 from smprof_desktop.timeline.paint_raster import RasterPainter
 from smprof_desktop.timeline.scene import Opened, Scene
+from smprof_desktop.timeline.snapping import Snapped
 from smprof_desktop.timeline.viewport import Viewport
 
 WIDTH_PX, HEIGHT_PX, HEADER_PX = 1000, 600, 290.0
@@ -85,17 +87,21 @@ def draw_lists(profile: Profile, font: QFont) -> Iterator[tuple[str, DrawList]]:
     )
     scene.strips.selected = scene.strips.marks[1]
     yield "marked", scene.draw(frame)
+    area = Area(limits.begin_ns + span_ns // 4, limits.begin_ns + span_ns // 2, tuple(expanded))
+    ruler = Ruler(limits.begin_ns + span_ns // 3, limits.begin_ns + span_ns * 3 // 5, 300.0)
+    edge = Snapped(ruler.to_ns, HEADER_PX + whole.x_px(ruler.to_ns), 290.0, 17.0)
+    yield "measured", scene.draw(replace(frame, area=area, ruler=ruler, snapped=edge))
     pinned = [lane.key for lane in opened.tree.walk() if lane.kind in ("stream", "utilization")][:2]
     arrangement = AS_RECORDED.with_pinned(pinned[0], True).with_pinned(pinned[1], True)
     yield "pinned", scene.draw(replace(frame, arrangement=arrangement, scroll_px=41.0))
 
 
 def bare(drawing: DrawList) -> DrawList:
-    """The draw list without what Qt's engines smooth or blend: texts, arrows and marks over the lanes."""
+    """The draw list without what Qt's engines smooth or blend: texts, arrows, marks and the area over the lanes."""
     axis = tuple(replace(tick, label="") for tick in drawing.axis)
     steps = tuple(bar._replace(text="") for bar in drawing.steps)
     no_links = replace(drawing, arrows=(), arrow_note=None, link_notes=(), broken=None, links=())
-    return replace(no_links, labels=(), axis=axis, marks=(), steps=steps)
+    return replace(no_links, labels=(), axis=axis, marks=(), steps=steps, area=None, ruler=None, snapped=None)
 
 
 def raster_picture(drawing: DrawList, painter_of: RasterPainter, ratio: float) -> QImage:

@@ -28,7 +28,7 @@ from tests.timeline.opengl_frames import HEADER_PX
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 START_S, RUN_S = 20.0, 300.0
-VIEWS = ("whole", "collapsed", "zoomed_0.1", "zoomed_0.004", "selected", "narrow", "marked", "pinned")
+VIEWS = ("whole", "collapsed", "zoomed_0.1", "zoomed_0.004", "selected", "narrow", "marked", "measured", "pinned")
 SMOOTHED = 24
 """Steps of 255 by which anti-aliasing may take a pixel beyond the colours around it."""
 MOST_SMOOTHED, MOST_BEYOND = 0.015, 0.0005
