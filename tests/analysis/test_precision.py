@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from smprof_desktop.analysis.precision import PRECISIONS, RULES, precision, uses_tensor_cores
 
@@ -124,3 +126,20 @@ def test_every_rule_is_of_a_known_precision_and_compiles() -> None:
 def test_a_name_of_a_million_letters_takes_no_time_to_speak_of() -> None:
     assert precision("x" * 1_000_000 + "float") is None
     assert precision("gemm_" + "a_" * 500_000) is None
+
+
+_PARTS = sorted(
+    {part for rule in RULES for part in re.findall(r"[A-Za-z]+|\d+|[<>(),_]", rule.pattern)}
+    | {"b", "t", "f", "p", "u", " ", "*", "::", "int", "char", "unsigned", "signed", "half", "Half", "Float", "BFloat"}
+)
+
+
+@given(st.lists(st.sampled_from(_PARTS), max_size=12).map("".join))
+@settings(max_examples=2_000)
+def test_words_are_looked_for_without_changing_what_a_rule_finds(name: str) -> None:
+    for rule in RULES:
+        if rule.words and re.search(rule.pattern, name):
+            assert any(word in name for word in rule.words), rule.pattern
+    slow = next((rule.precision for rule in RULES if re.search(rule.pattern, name)), None)
+    if not name.startswith("_Z") and "optional" not in name and "cudnn" not in name:
+        assert precision(name) == slow
