@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from smprof.profile.manifest import ProfileError
 from smprof.profile.schema import HOST_KINDS
-from smprof_desktop.analysis import kernels, launches, ledger, names, operators, steps, utilization
+from smprof_desktop.analysis import kernels, launches, ledger, names, operators, precision, steps, utilization
 from smprof_desktop.analysis.intervals import Int64s
 from smprof_desktop.progress import CancelCheck, Progress, never, silent
 from smprof_desktop.report_figures import DeviceFigures, Figures, Wanted, of_profile
@@ -35,6 +35,12 @@ class Built:
     document: dict[str, Any]
     over_time: list[tuple[str, utilization.Binned]]
     """Host and activity of each device, in the order of the report's."""
+    unlike: dict[str, tuple[str, ...]]
+    """Of the names in the document that stand in for others, which exact ones (see `names.exact_texts`)."""
+
+    def exact(self, shown: Iterable[str]) -> frozenset[str]:
+        """The exact names that the document shows as these."""
+        return frozenset(name for text in shown for name in self.unlike.get(text, (text,)))
 
 
 def build(
@@ -88,6 +94,7 @@ def work_out(
     begin_ns, end_ns = _limits(profile, begin_ns, end_ns)
     found = of_profile(profile, Wanted(begin_ns, end_ns, step, edges_ns), progress, cancelled)
     document = _document(profile, found, begin_ns, end_ns)
+    unlike = _show_names(document)
     document["asked"] = {
         "begin_ns": None if begin_ns is None else begin_ns - profile.begin_ns,
         "end_ns": None if end_ns is None else end_ns - profile.begin_ns,
@@ -96,7 +103,7 @@ def work_out(
     devices = [device for figures in found for device in figures.devices]
     over_time = [(device.host, device.binned) for device in devices if device.binned is not None]
     progress(1.0, "done")
-    return Built(document, over_time)
+    return Built(document, over_time, unlike)
 
 
 def _limits(profile: Profile, begin_ns: int | None, end_ns: int | None) -> tuple[int | None, int | None]:
@@ -119,13 +126,14 @@ def _document(profile: Profile, found: list[Figures], begin_ns: int | None, end_
     syncs = [_named_row(total) for total in kernels.merged(total for figures in found for total in figures.syncs)]
     records = kernels.merged(total for figures in found for total in figures.sync_records)
     kernel_totals = kernels.merged(total for figures in found for total in figures.kernel_totals)
+    kernel_rows = [_kernel_row(total) for total in kernel_totals]
     annotations = steps.merged(total for figures in found for total in figures.annotation_totals)
     operator_totals = operators.merged(total for figures in found for total in figures.operator_totals)
-    document = {
+    return {
         "report": REPORT_VERSION,
         "profile": _profile_rows(profile, found, begin_ns, end_ns),
         "devices": devices,
-        "kernels": [_kernel_row(total) for total in kernel_totals],
+        "kernels": kernel_rows,
         "memory_ops": [asdict(copy) for copy in _merged_copies(found)],
         "syncs": syncs,
         "sync_records": [_named_row(total) for total in records],
@@ -137,7 +145,7 @@ def _document(profile: Profile, found: list[Figures], begin_ns: int | None, end_
             **{key: sum(device[key] for device in devices) for key in ("kernel_ns", "memcpy_ns", "memset_ns")},
             "sync_ns": sum(row["total_ns"] for row in syncs),
         },
-        "precision": {},
+        "precision": _time_by_precision(kernel_rows),
         "advice": [],
         "losses": [
             _loss_row(loss)
@@ -148,8 +156,6 @@ def _document(profile: Profile, found: list[Figures], begin_ns: int | None, end_
             )
         ],
     }
-    _show_names(document)
-    return document
 
 
 _NAMED: dict[str, Callable[[dict[str, Any]], Any]] = {
@@ -163,17 +169,21 @@ _NAMED: dict[str, Callable[[dict[str, Any]], Any]] = {
 """The tables with names of slices, and their order."""
 
 
-def _show_names(document: dict[str, Any]) -> None:
-    """Put in place of each exact name what is shown of it."""
+def _show_names(document: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Put in place of each exact name what is shown of it; of what is shown so, the exact names."""
     shown = names.shown(
         row[key] for table in _NAMED for row in document[table] for key in ("name", "stem") if key in row
     )
     if not shown:
-        return
+        return {}
+    unlike: dict[str, tuple[str, ...]] = {}
+    for exact, stand_in in shown.items():
+        unlike[stand_in] = (*unlike.get(stand_in, ()), exact)
     for table, order in _NAMED.items():
         for row in document[table]:
             row.update({key: shown.get(row[key], row[key]) for key in ("name", "stem") if key in row})
         document[table].sort(key=order)
+    return unlike
 
 
 def _device_row(device: DeviceFigures) -> dict[str, Any]:
@@ -220,8 +230,17 @@ def _kernel_row(total: kernels.NamedTotal) -> dict[str, Any]:
         "min_ns": total.min_ns,
         "mean_ns": total.mean_ns,
         "max_ns": total.max_ns,
-        "precision": None,
+        "precision": precision.precision(total.name),
     }
+
+
+def _time_by_precision(rows: list[dict[str, Any]]) -> dict[str, int]:
+    """The kernel time of each precision that any kernel has, in the order of PRECISIONS: a plain sum."""
+    times_ns: dict[str, int] = {}
+    for row in rows:
+        key = row["precision"] or precision.UNKNOWN
+        times_ns[key] = times_ns.get(key, 0) + row["total_ns"]
+    return {key: times_ns[key] for key in precision.PRECISIONS if key in times_ns}
 
 
 def _latency(found: list[Figures]) -> launches.Latency:

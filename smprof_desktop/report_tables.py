@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from smprof_desktop.analysis import untraced
-from smprof_desktop.analysis.quantities import time_text
+from smprof_desktop.analysis.quantities import share_text, time_text
 from smprof_desktop.analysis.statistics import divide
 
 Cell = Callable[[dict[str, Any]], str]
@@ -54,6 +54,9 @@ def headline(report: dict[str, Any]) -> list[tuple[str, str]]:
     sums = [(label, activities[f"{key}_ns"]) for key, label in _ACTIVITIES if activities[f"{key}_ns"]]
     if sums:
         rows.append(("Activities", ", ".join(f"{label} {time_text(total_ns)}" for label, total_ns in sums)))
+    if activities["kernel_ns"]:
+        told = (f"{name} {share_text(ns, activities['kernel_ns'])}" for name, ns in report["precision"].items())
+        rows.append(("Precision", f"{', '.join(told)} of kernel time, by the kernels' names"))
     untold = profile["slices"]["device"] or _is_of_a_range(report)
     if not untold and any(loss["kind"] == untraced.MISSING for loss in report["losses"]):
         what, *more = untraced.why_no_device(report["losses"])
@@ -173,6 +176,7 @@ _DEFINITIONS: tuple[tuple[str, str, str, tuple[tuple[str, Cell], ...]], ...] = (
             ("Min", _time("min_ns")),
             ("Mean", _time("mean_ns")),
             ("Max", _time("max_ns")),
+            ("Precision", lambda row: row["precision"] or "unknown"),
         ),
     ),
     ("memory_ops", "Memory operations", "", (("Kind", _kind), _COUNT, _TOTAL, ("Bytes", _count("bytes")))),

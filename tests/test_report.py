@@ -56,6 +56,7 @@ Hosts            algo-1
 Slices           5 device, 4 api, 4 op, 1 sync, 2 annotation
 Counter samples  2
 Activities       kernels 260 ns, copies 100 ns, sets 5 ns, synchronisation 300 ns
+Precision        FP32 38.5 %, unknown 61.5 % of kernel time, by the kernels' names
 Launch latency   median 45 ns, p99 60 ns, from 30 ns to 60 ns
 Kernels          2 linked, 1 without a recorded launch
 
@@ -64,9 +65,9 @@ Host    Process  GPU  Name         Utilization  Active    Window  Kernels  Copie
 algo-1  0        0    NVIDIA H100       30.0 %  300 ns  1.000 µs   260 ns  100 ns  5 ns        2
 
 Kernels – Plain sums: kernels that overlap count twice.
-Name           Count   Total     Min    Mean     Max
-gemm               2  160 ns   60 ns   80 ns  100 ns
-reduce<float>      1  100 ns  100 ns  100 ns  100 ns
+Name           Count   Total     Min    Mean     Max  Precision
+gemm               2  160 ns   60 ns   80 ns  100 ns    unknown
+reduce<float>      1  100 ns  100 ns  100 ns  100 ns       FP32
 
 Memory operations
 Kind    Count   Total  Bytes
@@ -121,6 +122,7 @@ def keep_invariants(figures: dict[str, Any]) -> None:
     for key in ("kernel_ns", "memcpy_ns", "memset_ns"):
         assert sum(device[key] for device in devices) == activities[key]
     assert sum(kernel["total_ns"] for kernel in kernels) == activities["kernel_ns"]
+    assert sum(figures["precision"].values()) == activities["kernel_ns"]
     assert sum(entry["total_ns"] for entry in operations if entry["kind"] != "Memset") == activities["memcpy_ns"]
     assert sum(row["total_ns"] for row in figures["syncs"]) == activities["sync_ns"]
     for device in devices:
@@ -162,8 +164,8 @@ def test_the_figures_of_a_step(step: Profile) -> None:
         "negative": 0, "via_graph_launch": 0,
     }  # fmt: skip
     assert figures["steps"] == [{"name": "step_7", "process": "0", "start_ns": 0, "duration_ns": 800}]
-    assert [row["precision"] for row in figures["kernels"]] == [None, None]
-    assert (figures["precision"], figures["advice"]) == ({}, [])
+    assert [row["precision"] for row in figures["kernels"]] == [None, "FP32"]
+    assert (figures["precision"], figures["advice"]) == ({"FP32": 100, "unknown": 160}, [])
 
 
 def test_the_backward_thread_belongs_to_its_step(step: Profile) -> None:

@@ -22,6 +22,18 @@ def exact_time_text(time_ns: int) -> str:
     return readable if abs(time_ns) < 1_000 else f"{readable} ({time_ns:,} ns)"
 
 
+def share_text(part: float, whole: float) -> str:
+    """A part of a whole in percent; `–` where the whole is nothing. What is not all is never called 100 %."""
+    if whole <= 0:
+        return "–"
+    percent = 100 * part / whole
+    if 0 < percent < 0.1:
+        return "< 0.1 %"
+    if 99.9 < percent < 100:
+        return "> 99.9 %"
+    return f"{percent:.1f} %"
+
+
 def size_text(size_bytes: int) -> str:
     """Bytes in a readable unit with the exact count beside it: `4.00 KiB (4,096 bytes)`."""
     for unit_bytes, unit in _SIZES:

@@ -10,12 +10,12 @@ from PySide6.QtGui import QKeyEvent, QPalette
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from smprof_desktop.analysis.doors import Door
-from smprof_desktop.analysis.quantities import time_text
+from smprof_desktop.analysis.quantities import share_text, time_text
 from smprof_desktop.dashboard.bars import BarsChart
 from smprof_desktop.dashboard.cells import axis_title, axis_unit, cell_text, ticks
 from smprof_desktop.dashboard.chart import LEADS, Chart, door_at, hint_at_door
 from smprof_desktop.dashboard.figures import Bars, Histogram, Lines, Pie, Table
-from smprof_desktop.dashboard.legend import Legend, brief_time_text, colour, share_text
+from smprof_desktop.dashboard.legend import Legend, brief_time_text, colour
 from smprof_desktop.dashboard.pie import PieChart
 from smprof_desktop.dashboard.table_chart import TableChart
 from smprof_desktop.plain_label import label

@@ -53,18 +53,6 @@ def colour(index: int, name: str = "") -> QColor:
     return QColor(IDLE_COLOUR if name == "Idle" else COLOURS[index % len(COLOURS)])
 
 
-def share_text(part: float, whole: float) -> str:
-    """A part of a whole in percent; `–` where the whole is nothing. What is not all is never called 100 %."""
-    if whole <= 0:
-        return "–"
-    percent = 100 * part / whole
-    if 0 < percent < 0.1:
-        return "< 0.1 %"
-    if 99.9 < percent < 100:
-        return "> 99.9 %"
-    return f"{percent:.1f} %"
-
-
 def brief_time_text(duration_ns: int) -> str:
     """A duration to four digits, for where space is short and the exact one is a hover away: `239.4 s`."""
     length_ns, unit = next((length, name) for length, name in UNITS if duration_ns >= length or length == 1)

@@ -27,10 +27,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from smprof_desktop.analysis.quantities import exact_time_text
+from smprof_desktop.analysis.quantities import exact_time_text, share_text
 from smprof_desktop.dashboard.chart import LEADS, Chart
 from smprof_desktop.dashboard.figures import Pie
-from smprof_desktop.dashboard.legend import Legend, brief_time_text, colour, share_text
+from smprof_desktop.dashboard.legend import Legend, brief_time_text, colour
 from smprof_desktop.plain_text import tooltip
 
 _LEADS_TO_LONGEST = "Click or Enter: its longest execution in the timeline"
