@@ -75,6 +75,7 @@ class FiguresModel(QAbstractTableModel, Generic[R]):
         self._total_of = total
         self._name = name
         self._all: Sequence[R] = ()
+        self._total_of_all: R | None = None
         self._filter = ""
         self._sorted_by = -1
         self._order = Qt.SortOrder.DescendingOrder
@@ -88,9 +89,9 @@ class FiguresModel(QAbstractTableModel, Generic[R]):
         """How many rows are found but not shown."""
         return max(len(self.rows) - MAX_ROWS, 0)
 
-    def fill(self, rows: Sequence[R]) -> None:
-        """Hold these rows in place of the present ones."""
-        self._all = rows
+    def fill(self, rows: Sequence[R], total: R | None = None) -> None:
+        """Hold these rows in place of the present ones. `total` is their sum where a task has worked it out."""
+        self._all, self._total_of_all = rows, total
         self._renew()
 
     def set_filter(self, text: str) -> None:
@@ -130,7 +131,9 @@ class FiguresModel(QAbstractTableModel, Generic[R]):
         wanted = self._filter.casefold()
         self.rows = [row for row in self._all if wanted in self._name(row).casefold()] if wanted else list(self._all)
         self._sort()
-        self.total = self._total_of(self.rows) if self.rows else None
+        self.total = self._total_of_all if not wanted else None
+        if self.total is None and self.rows:
+            self.total = self._total_of(self.rows)
         self.endResetModel()
 
     def _sort(self) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from smprof_desktop.timeline.draw_list import AreaBand, Box, RulerLine
-from smprof_desktop.timeline.lanes import GROUPS
+from smprof_desktop.timeline.lanes import GROUPS, LaneTree
 from smprof_desktop.timeline.layout import Layout
 from smprof_desktop.timeline.viewport import duration_text
 
@@ -22,6 +22,23 @@ PADDING_PX = 6.0
 _RATES = ((1, "GHz"), (10**3, "MHz"), (10**6, "kHz"), (10**9, "Hz"), (10**12, "mHz"), (10**15, "µHz"))
 
 
+class AreaRuns:
+    """Which visible lanes an area takes in, kept from frame to frame: an area may be of thousands of lanes."""
+
+    def __init__(self) -> None:
+        self._known: tuple[Area, Layout, list[tuple[int, int]]] | None = None
+
+    def of(self, area: Area, tree: LaneTree, layout: Layout) -> list[tuple[int, int]]:
+        """First and last position of each run of visible lanes that the area takes in.
+
+        A collapsed group is taken in where anything below it is; an open one where lanes on both sides of it are.
+        """
+        known = self._known
+        if known is None or known[0] is not area or known[1] is not layout:
+            known = self._known = area, layout, _runs(area, tree, layout)
+        return known[2]
+
+
 def area_band(scene: Scene, frame: Frame, text_width: TextWidth) -> AreaBand | None:
     """The area of a frame; None where there is none, or where its time is out of sight."""
     area, view = frame.area, frame.view
@@ -34,7 +51,7 @@ def area_band(scene: Scene, frame: Frame, text_width: TextWidth) -> AreaBand | N
     x_px, end_px = frame.header_px + left_px, frame.header_px + max(right_px, left_px + 1)
     placed = scene.placed(frame)
     boxes = []
-    for first, last in _runs(area, scene, placed.layout):
+    for first, last in scene.area_runs.of(area, scene.tree, placed.layout):
         for begin, end in ((first, min(last, placed.stuck - 1)), (max(first, placed.stuck), last)):
             if begin > end:
                 continue
@@ -99,16 +116,17 @@ def _text_place(wide_px: float, x_px: float, end_px: float, frame: Frame) -> tup
     return text_px, width_px
 
 
-def _runs(area: Area, scene: Scene, layout: Layout) -> list[tuple[int, int]]:
-    """First and last position of each run of visible lanes that the area takes in.
+def _is_open_group(layout: Layout, index: int) -> bool:
+    lane = layout.lanes[index]
+    return lane.kind in GROUPS and lane.key in layout.expanded
 
-    A collapsed group is taken in where anything below it is; an open one where lanes on both sides of it are.
-    """
+
+def _runs(area: Area, tree: LaneTree, layout: Layout) -> list[tuple[int, int]]:
     if not layout.lanes:
         return []
     if area.lanes is None:
         return [(0, len(layout.lanes) - 1)]
-    shown = (layout.nearest(scene.tree, key) for key in area.lanes if key in scene.tree.by_key)
+    shown = (layout.nearest(tree, key) for key in area.lanes if key in tree.by_key)
     found = np.unique(np.array([layout.index[key] for key in shown if key is not None], np.int64)).tolist()
     runs: list[tuple[int, int]] = []
     for index in found:
@@ -117,8 +135,3 @@ def _runs(area: Area, scene: Scene, layout: Layout) -> list[tuple[int, int]]:
         else:
             runs.append((index, index))
     return runs
-
-
-def _is_open_group(layout: Layout, index: int) -> bool:
-    lane = layout.lanes[index]
-    return lane.kind in GROUPS and lane.key in layout.expanded

@@ -102,6 +102,7 @@ class Scene:
         self._elider = Elider(text_width)
         self.strips = Strips(self.metrics, self._elider, self.axis)
         self._pictures = Pictures(self._maker)
+        self.area_runs = overlays.AreaRuns()
         self._layout: tuple[frozenset[str], Arrangement, Layout] | None = None
 
     @property

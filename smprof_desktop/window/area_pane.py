@@ -62,6 +62,8 @@ class Shown:
     asked: tuple[LaneRows, ...]
     totals: Totals
     names: tuple[NameRow, ...]
+    all_names: NameRow | None
+    lanes: tuple[LaneRow, ...]
 
 
 NAME_COLUMNS: tuple[Column[NameRow], ...] = (
@@ -201,11 +203,10 @@ class AreaPane(QWidget):
         if scene is None:  # it is being opened
             self._rest.start()
             return
-        lanes = lanes_in(scene.tree, area, self._timeline.arranging.arrangement.hidden)
-        asked = [(lane.key, [(row.process, id_) for row in lane.rows for id_ in row.lane_rows]) for lane in lanes]
+        hidden = self._timeline.arranging.arrangement.hidden
         self._tasks.start(
             ADDING,
-            partial(_add_up, profile, asked, area),
+            partial(_add_up, profile, scene.tree, area, hidden),
             self._show,
             self._fail,
             progressed=self._on_progress,
@@ -224,15 +225,14 @@ class AreaPane(QWidget):
         self._shown = shown
         self._tables.setVisible(shown is not None)
         self._filler.setVisible(shown is None)
-        scene = self._timeline.scene
-        if shown is None or scene is None:
+        if shown is None:
             self.head.setText(NO_AREA)
             self.names.model.fill(())
             self.lanes.model.fill(())
         else:
             self.head.setText(self._head_text(shown.totals))
-            self.names.model.fill(shown.names)
-            self.lanes.model.fill(_lane_rows(scene.tree, shown.totals))
+            self.names.model.fill(shown.names, shown.all_names)
+            self.lanes.model.fill(shown.lanes)
         self.filled.emit()
 
     def _head_text(self, totals: Totals) -> str:
@@ -307,16 +307,20 @@ def percent_text(part: int, whole: int) -> str:
 
 def _add_up(
     profile: Profile,
-    asked: list[tuple[str, list[tuple[int, int]]]],
+    tree: LaneTree,
     area: Area,
+    hidden: frozenset[str],
     progress: Progress,
     cancelled: CancelCheck,
 ) -> Shown:
-    lanes = tuple(areas.lane_rows_of(profile, key, rows) for key, rows in asked)
+    lanes = tuple(
+        areas.lane_rows_of(profile, lane.key, [(row.process, id_) for row in lane.rows for id_ in row.lane_rows])
+        for lane in lanes_in(tree, area, hidden)
+    )
     totals = areas.totals(profile, lanes, area.begin_ns, area.end_ns, progress, cancelled)
     shown = names.shown(total.name for total in totals.names)
-    rows = (NameRow(shown.get(total.name, total.name), total, totals.lanes_ns) for total in totals.names)
-    return Shown(lanes, totals, tuple(rows))
+    rows = tuple(NameRow(shown.get(total.name, total.name), total, totals.lanes_ns) for total in totals.names)
+    return Shown(lanes, totals, rows, _all_names(rows) if rows else None, _lane_rows(tree, totals))
 
 
 def _longest(
@@ -325,13 +329,13 @@ def _longest(
     return areas.longest(profile, shown.asked, shown.totals.begin_ns, shown.totals.end_ns, total, cancelled)
 
 
-def _lane_rows(tree: LaneTree, totals: Totals) -> list[LaneRow]:
+def _lane_rows(tree: LaneTree, totals: Totals) -> tuple[LaneRow, ...]:
     rows = []
     for total in totals.lanes:
         lane = tree.by_key.get(total.key)
         around = [tree.by_key[key].label for key in reversed(tree.ancestors(total.key))] if lane is not None else []
         rows.append(LaneRow(lane.label if lane is not None else total.key, " · ".join(around), total, totals.length_ns))
-    return rows
+    return tuple(rows)
 
 
 def _all_names(rows: Sequence[NameRow]) -> NameRow:

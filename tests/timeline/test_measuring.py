@@ -151,6 +151,7 @@ def test_an_area_of_all_lanes_takes_in_every_lane(scene: Scene) -> None:
 
 def test_lanes_in_a_collapsed_group_show_the_band_over_the_group(scene: Scene) -> None:
     frame = frame_of(scene, area=Area(30_000, 50_000, (STREAM_7, STREAM_8)))
+    assert scene.draw(frame).area != scene.draw(replace(frame, expanded=frozenset())).area
     frame = replace(frame, expanded=frame.expanded - {"host:algo-1/gpus"})
     band = scene.draw(frame).area
     top_px, bottom_px = scene.lane_span_px(frame, "host:algo-1/gpus")
