@@ -1,4 +1,4 @@
-"""What the user notes about a profile: marks, pins, hidden and reordered lanes. In a sidecar, never in the profile.
+"""What the user notes about a profile: marks, lanes, steps, histograms. In a sidecar, never in the profile.
 
 Where the sidecar lies:
     `run.notes.json` beside the profile folder `run`, where the folder that both stand in is the user's own and can be
@@ -35,6 +35,7 @@ MAX_FILE_BYTES = 4 << 20
 MAX_MARKS, MAX_LANES = 10_000, 50_000
 MAX_TEXT, MAX_KEY = 1_000, 4_000
 """Characters of a mark's text, and of a lane's key."""
+MAX_HISTOGRAMS, MAX_OPTIONS = 50, 500
 
 _INT64 = range(-(1 << 63), 1 << 63)
 _log = logging.getLogger(__name__)
@@ -83,6 +84,25 @@ def _sound_order(value: Any) -> dict[str, list[str]]:
     }
 
 
+def _sound_text(value: Any) -> str:
+    return value if isinstance(value, str) and len(value) <= MAX_TEXT else ""
+
+
+def _sound_texts(value: Any) -> list[str]:
+    texts = [text for text in value if _sound_text(text)] if isinstance(value, list) else []
+    return list(dict.fromkeys(texts))[:MAX_HISTOGRAMS]
+
+
+def _sound_options(value: Any) -> dict[str, dict[str, int]]:
+    if not isinstance(value, dict):
+        return {}
+    return {
+        panel: {key: number for key, number in options.items() if type(number) is int and number in _INT64}
+        for panel, options in list(value.items())[:MAX_OPTIONS]
+        if isinstance(options, dict)
+    }
+
+
 NOTES: dict[str, Note] = {
     note.key: note
     for note in (
@@ -97,6 +117,14 @@ NOTES: dict[str, Note] = {
         Note("hidden", [], "Keys of the lanes that are not shown.", _sound_keys),
         Note("packed", [], "Keys of the devices whose streams are packed by role.", _sound_keys),
         Note("order", {}, "For the key of a group, the keys of its lanes from above.", _sound_order),
+        Note(
+            "step",
+            "",
+            "The name, stem or pattern of the annotations that are the steps; empty for those named like steps.",
+            _sound_text,
+        ),
+        Note("histograms", [], "Names, stems or patterns of the annotations that have a histogram.", _sound_texts),
+        Note("panel_options", {}, "For the key of a panel, its numbers by their keys.", _sound_options),
     )
 }
 

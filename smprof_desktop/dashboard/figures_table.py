@@ -225,6 +225,7 @@ class FiguresTable(QWidget):
         self.filter.setPlaceholderText(f"Filter {filtered or title.lower()}")
         self.filter.setAccessibleName(f"Filter {filtered or title.lower()}")
         self.filter.setClearButtonEnabled(True)
+        self.filter.setAcceptDrops(False)  # what is dropped is for the window
         self.filter.textChanged.connect(self._on_filter)
         self.save_button = QPushButton("Save as CSV…")
         self.save_button.setToolTip(tooltip("Times in ns"))

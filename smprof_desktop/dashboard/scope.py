@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from smprof.profile.reader import Profile
 
 UTILIZATION_BINS = 300
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,16 @@ class Scope:
     cancelled: CancelCheck = never
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
     _built: list[Built] = field(default_factory=list, repr=False, compare=False)
+    _shared: dict[Hashable, tuple[threading.Lock, list[Any]]] = field(default_factory=dict, repr=False, compare=False)
 
     def report(self) -> Mapping[str, Any]:
         """The figures of `report.build` for this scope; any thread may ask. Raises Cancelled."""
         return self.built().document
+
+    @property
+    def ready(self) -> Mapping[str, Any] | None:
+        """The report where it is built; never waits."""
+        return self._built[0].document if self._built else None
 
     def built(self) -> Built:
         """The report with the activity of its devices in the bins of `edges_ns`."""
@@ -57,6 +64,18 @@ class Scope:
                 )
             return self._built[0]
 
+    def once(self, key: Hashable, work: Callable[[], Value]) -> Value:
+        """What `work` returns, worked out once for all panels of this scope, whichever thread asks first for `key`.
+
+        The others wait. What `work` raises goes to the one that asked; the next one begins anew.
+        """
+        lock, kept = self._shared.setdefault(key, (threading.Lock(), []))
+        with lock:
+            if not kept:
+                kept.append(work())
+            found: Value = kept[0]
+            return found
+
     def edges_ns(self) -> Int64s | None:
         """Bins of time for what is drawn over time, in ns of the profile's clock; None where nothing takes any.
 
@@ -69,6 +88,20 @@ class Scope:
         begin_ns = first_ns if self.begin_ns is None else max(first_ns, self.begin_ns)
         end_ns = last_ns if self.end_ns is None else min(last_ns, self.end_ns)
         return bin_edges(begin_ns, end_ns, UTILIZATION_BINS) if begin_ns < end_ns else None
+
+
+def narrowed(profile: Profile, processes: Sequence[int]) -> Profile:
+    """Some processes of a profile, by their positions, as a profile; the columns that are read are shared."""
+    from smprof.profile.reader import Profile
+
+    kept = [profile.processes[index] for index in processes]
+    hosts = {process.info.host for process in kept}
+    manifest = replace(
+        profile.manifest,
+        hosts=[host for host in profile.manifest.hosts if host.name in hosts],
+        processes=[process.info for process in kept],
+    )
+    return Profile(manifest, kept)
 
 
 def bin_edges(begin_ns: int, end_ns: int, bins: int) -> Int64s:

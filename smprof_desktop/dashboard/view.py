@@ -1,50 +1,40 @@
-"""The Dashboard page: a card for each panel, filled as its figure is ready."""
+"""The Dashboard page: sections of cards as tabs, each filled as its figures are ready."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import (
-    QFrame,
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QPushButton,
-    QScrollArea,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QStackedWidget, QTabBar, QVBoxLayout, QWidget
 
-from smprof_desktop.analysis.quantities import time_text
-from smprof_desktop.dashboard.charts import chart
-from smprof_desktop.dashboard.figures import Bars, Figure, Histogram, Lines, Missing, Pie, Table
-from smprof_desktop.dashboard.panels import PANELS, Panel
-from smprof_desktop.dashboard.pie import PieChart
-from smprof_desktop.dashboard.scope import Scope
-from smprof_desktop.plain_text import tooltip
+from smprof_desktop.analysis.doors import Door
+from smprof_desktop.dashboard.annotation_histogram import panel_of
+from smprof_desktop.dashboard.card import Card
+from smprof_desktop.dashboard.figures import Figure
+from smprof_desktop.dashboard.new_histogram import NewHistogram
+from smprof_desktop.dashboard.panels import PANELS, SECTIONS, Panel
+from smprof_desktop.dashboard.scope import Scope, narrowed
+from smprof_desktop.dashboard.scope_bar import Asked, ScopeBar, Span
+from smprof_desktop.dashboard.section import Section
+from smprof_desktop.plain_label import label
 from smprof_desktop.progress import CancelCheck, Cancelled, Progress
-from smprof_desktop.session import Session
+from smprof_desktop.session import Area, Session
 from smprof_desktop.tasks import Tasks, sentence_of
 
 if TYPE_CHECKING:
     from smprof.profile.reader import Profile
 
-SIXTHS = 6
-WIDE_PX = 900
-"""From this width on, panels stand side by side as their table says; below, each takes half a line or all of it."""
-NARROW_PX = 620
-"""Below, each panel has a line of its own."""
-
 FIGURES = "figures"
-"""The kind of the one task that works out all cards: they share a report, and would only wait for each other."""
-
-State = Literal["waiting", "shown", "missing", "failed"]
+"""Tasks of this kind, and the section, work out the cards of a section: they share a report."""
+OVERVIEW = SECTIONS[0]
+MAX_SCOPES = 4
+"""Scopes whose reports are kept, so that going back to one is quick."""
+REST_MS = 250
+"""A range that has not changed for so long is worked out."""
 
 
 @dataclass(frozen=True)
@@ -54,189 +44,188 @@ class _Failure:
     sentence: str
 
 
-class Card(QFrame):
-    """One panel: title, help, and its chart or why there is none. `state` says which.
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A door that was opened: of which panel, and for which part of the profile it is to be gone through."""
+
+    panel: str
+    door: Door
+    scope: Scope
+    processes: tuple[int, ...] | None
+    """The positions in the whole profile of those of the scope's; None for all."""
+
+
+class DashboardView(QWidget):
+    """The sections under what they answer for. Figures are worked out beside the window, a section's when it is first
+    shown; a newer scope cancels what is worked out for an older.
 
     Signals:
-        kernel_opened(str): whoever looks wants to see that kernel.
+        opened(Opened): whoever looks wants to see the slices behind a number.
+        moment_opened(object, object): … a range of time [begin, end), in ns of the profile's clock.
+        kernel_opened(str): … that kernel, in `range_ns`.
     """
 
-    kernel_opened = Signal(str)
-
-    def __init__(self, panel: Panel) -> None:
-        super().__init__()
-        self.panel = panel
-        self.state: State = "waiting"
-        self.setObjectName("card")
-        self._title = _plain(panel.title, "card_title")
-        self._question = QToolButton()
-        self._question.setText("?")
-        self._question.setAutoRaise(True)
-        self._question.setCheckable(True)
-        self._question.setAccessibleName(f"Help on {panel.title}")
-        self._question.setToolTip(tooltip(panel.help))
-        self._help = _plain(panel.help, "muted")
-        self._help.hide()
-        self._question.toggled.connect(self._help.setVisible)
-        self._note = _plain("", "muted")
-        self._note.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._chart: QWidget | None = None
-        self._basis = _plain("", "muted")
-        head = QHBoxLayout()
-        head.addWidget(self._title, 1)
-        head.addWidget(self._question, 0, Qt.AlignmentFlag.AlignTop)
-        self._body = QVBoxLayout(self)
-        self._body.setContentsMargins(12, 8, 12, 8)
-        self._body.setSpacing(4)
-        self._body.addLayout(head)
-        self._body.addWidget(self._help)
-        self._body.addWidget(self._note, 1)
-        self._body.addWidget(self._basis)
-        self.wait()
-
-    @property
-    def text(self) -> str:
-        """What is said in place of a chart."""
-        return self._note.text()
-
-    @property
-    def chart(self) -> QWidget | None:
-        """The chart, once there is one."""
-        return self._chart
-
-    def wait(self) -> None:
-        """Say that the figure is being worked out."""
-        self._say("waiting", "Working…")
-
-    def show_figure(self, figure: Figure) -> None:
-        """Draw the figure, or say why there is none."""
-        if isinstance(figure, Missing):
-            self._say("missing", figure.reason)
-            return
-        self._drop_chart()
-        self.state = "shown"
-        self._note.hide()
-        self._chart = chart(figure, self.panel.title)
-        if isinstance(self._chart, PieChart):
-            self._chart.kernel_opened.connect(self.kernel_opened)
-        self._body.insertWidget(2, self._chart, 1)
-        self._basis.setText(_basis_text(figure))
-        self._basis.show()
-
-    def fail(self, sentence: str) -> None:
-        """Say that the figure could not be worked out."""
-        self._say("failed", sentence)
-
-    def _say(self, state: State, text: str) -> None:
-        self._drop_chart()
-        self.state = state
-        self._note.setText(text)
-        self._note.setMinimumHeight(180 if state == "waiting" else 70)  # the page should not jump when figures arrive
-        self._note.show()
-        self._basis.hide()
-
-    def _drop_chart(self) -> None:
-        if self._chart is not None:
-            self._body.removeWidget(self._chart)
-            self._chart.hide()
-            self._chart.deleteLater()
-            self._chart = None
-
-
-class DashboardView(QScrollArea):
-    """The cards, laid out by width. Figures are worked out beside the window; those of an older profile are dropped.
-
-    Signals:
-        kernel_opened(str): whoever looks wants to see that kernel, in `range_ns`.
-    """
-
+    opened = Signal(object)
+    moment_opened = Signal(object, object)
     kernel_opened = Signal(str)
 
     def __init__(self, session: Session, tasks: Tasks, panels: Sequence[Panel] = PANELS) -> None:
         super().__init__()
         self._session = session
         self._tasks = tasks
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.cards = [Card(panel) for panel in panels]
-        for card in self.cards:
-            card.kernel_opened.connect(self.kernel_opened)
-        self._nothing = _plain("No profile is loaded.", "muted")
-        self._scope = _plain("", "muted")
-        self._whole = QPushButton("Whole profile")
-        self._whole.setToolTip(tooltip("Work the figures out for the whole profile again"))
-        self._whole.clicked.connect(self.show_whole)
-        self._range: tuple[int, int] | None = None
-        body = QWidget()
-        outer = QVBoxLayout(body)
-        outer.setContentsMargins(12, 8, 12, 12)
-        outer.setSpacing(8)
-        outer.addWidget(self._nothing)
-        head = QHBoxLayout()
-        head.addWidget(self._scope, 1)
-        head.addWidget(self._whole)
-        outer.addLayout(head)
-        self._grid = QGridLayout()
-        self._grid.setSpacing(10)
-        for column in range(SIXTHS):
-            self._grid.setColumnStretch(column, 1)
-        outer.addLayout(self._grid)
-        outer.addStretch()
-        self.setWidget(body)
-        self._abreast = 0
-        self._lay_out()
-        session.profile_changed.connect(self.show_whole)
-        self.refresh()
+        self._scopes: dict[Asked, Scope] = {}
+        self._scope: Scope | None = None
+        self._asked = Asked()
+        self._offered: Mapping[str, Any] | None = None
+        self.bar = ScopeBar(session)
+        self.bar.changed.connect(self.refresh)
+        self._nothing = label("No profile is loaded.", "muted")
+        self._nothing.setContentsMargins(12, 8, 12, 8)
+        self.tabs = QTabBar()
+        self.tabs.setDrawBase(False)
+        self.tabs.setExpanding(False)
+        self.tabs.setAccessibleName("Sections of the dashboard")
+        self._stack = QStackedWidget()
+        self.sections: list[Section] = []
+        for title in SECTIONS:
+            mine = [panel for panel in panels if panel.section == title]
+            if mine:
+                self._add_section(title, mine)
+        self.new_histogram = NewHistogram()
+        self.new_histogram.asked.connect(self._add_histogram)
+        if self.sections:
+            self.sections[0].add_below(self.new_histogram)
+        self.tabs.currentChanged.connect(self._on_tab)
+        self._rest = QTimer(self)
+        self._rest.setSingleShot(True)
+        self._rest.setInterval(REST_MS)
+        self._rest.timeout.connect(self.refresh)
+        self._head = QWidget()
+        head = QVBoxLayout(self._head)
+        head.setContentsMargins(12, 6, 12, 0)
+        head.setSpacing(6)
+        head.addWidget(self.bar)
+        head.addWidget(self.tabs)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self._nothing)
+        layout.addWidget(self._head)
+        layout.addWidget(self._stack, 1)
+        session.profile_changed.connect(self._on_profile)
+        session.range_changed.connect(lambda *_: self._follow("view"))
+        session.area_changed.connect(self._on_area)
+        if self.sections:
+            self.setFocusProxy(self.tabs)
+        self._on_profile(session.profile)
+
+    @property
+    def section(self) -> Section:
+        """The section in front."""
+        return self.sections[self.tabs.currentIndex()]
+
+    @property
+    def cards(self) -> list[Card]:
+        """The cards of the section in front."""
+        return self.section.cards
 
     @property
     def is_final(self) -> bool:
-        """Whether no card is waiting any more."""
-        return self._session.profile is None or all(card.state != "waiting" for card in self.cards)
+        """Whether no card of the section in front is waiting any more."""
+        return self._session.profile is None or (self.section.is_final and not self._rest.isActive())
 
     @property
     def range_ns(self) -> tuple[int, int] | None:
         """The range that the figures are for, in ns of the profile's clock; None for the whole profile."""
-        return self._range
+        return self._asked.range_ns
 
     def show_range(self, begin_ns: int, end_ns: int) -> None:
         """Work every figure out for [begin_ns, end_ns), in ns of the profile's clock, until another profile is open."""
-        self._range = begin_ns, end_ns
-        self.refresh()
+        self.bar.show_range(begin_ns, end_ns)
 
     def show_whole(self) -> None:
         """Work every figure out for the whole profile."""
-        self._range = None
-        self.refresh()
+        self.bar.show_whole()
+
+    def show_section(self, title: str) -> None:
+        """Bring a section to the front."""
+        titles = [section.title for section in self.sections]
+        if title in titles:
+            self.tabs.setCurrentIndex(titles.index(title))
 
     def refresh(self) -> None:
-        """Work every figure out again for what is shown of the profile that is open."""
+        """Work every figure out again for what the controls say, those of the section in front first."""
+        self._rest.stop()
         profile = self._session.profile
-        self._nothing.setVisible(profile is None)
-        self._scope.setVisible(profile is not None)
-        self._whole.setVisible(profile is not None and self._range is not None)
-        for card in self.cards:
-            card.setVisible(profile is not None)
-            card.wait()
+        for section in self.sections:
+            self._tasks.cancel_kind(_kind(section))
+            section.figures = "none"
+            section.found = {}
+            for card in section.cards:
+                card.wait()
         if profile is None:
-            self._tasks.cancel_kind(FIGURES)
             return
-        self._scope.setText(_scope_text(profile, self._range))
-        found: dict[str, Figure | _Failure] = {}
-        show = partial(self._show, found)
+        self._asked = self.bar.asked
+        self._scope = self._scope_of(profile, self._asked)
+        self._ask(self.section)
+
+    def _add_section(self, title: str, panels: Sequence[Panel]) -> None:
+        section = Section(title)
+        section.set_cards([self._card(panel) for panel in panels])
+        self.sections.append(section)
+        self._stack.addWidget(section)
+        self.tabs.addTab(title)
+
+    def _card(self, panel: Panel, can_remove: bool = False) -> Card:
+        card = Card(panel, self._options(panel.key), can_remove)
+        card.opened.connect(partial(self._open, panel))
+        card.moment_opened.connect(self._open_moment)
+        card.kernel_opened.connect(self.kernel_opened)
+        card.option_changed.connect(partial(self._on_option, card))
+        return card
+
+    def _options(self, key: str) -> Mapping[str, int]:
+        options: Mapping[str, int] = self._session.notes.get("panel_options").get(key, {})
+        return options
+
+    def _scope_of(self, profile: Profile, asked: Asked) -> Scope:
+        """The scope of what is asked, one that was used lately where there is one: its report is built already."""
+        scope = self._scopes.pop(asked, None)
+        if scope is None:
+            begin_ns, end_ns = asked.range_ns or (None, None)
+            part = profile if asked.processes is None else narrowed(profile, asked.processes)
+            scope = Scope(part, begin_ns, end_ns, asked.step)
+        self._scopes[asked] = scope
+        while len(self._scopes) > MAX_SCOPES:
+            del self._scopes[next(iter(self._scopes))]
+        return scope
+
+    def _ask(self, section: Section, only: Card | None = None) -> None:
+        """Have the figures of a section worked out, or of one card of it, unless nobody sees them."""
+        if self._scope is None or self._session.profile is None or not self.isVisible():
+            return
+        if only is None:
+            section.figures = "asked"
+        cards = section.cards if only is None else [only]
+        found = section.found
+        show = partial(self._show, section, found)
+        fail = partial(self._fail, section, found)
+        asked = [(card.panel, self._options(card.panel.key)) for card in cards if card.panel.key not in found]
         self._tasks.start(
-            FIGURES,
-            partial(_work_out, [card.panel for card in self.cards], profile, self._range, found),
+            _kind(section) if only is None else f"{FIGURES} of {only.panel.key}",
+            partial(_work_out, asked, self._scope, found),
             show,
-            self._fail,
-            partial(self._fail, "This was cancelled."),
+            fail,
+            partial(fail, "This was cancelled."),
             show,
-            reads=profile,
+            reads=self._session.profile,
         )
 
-    def _show(self, found: dict[str, Figure | _Failure], *_progress: object) -> None:
+    def _show(self, section: Section, found: dict[str, Figure | _Failure], *_progress: object) -> None:
         """Fill the cards that wait and whose figures have arrived."""
-        for card in self.cards:
+        if found is not section.found:
+            return  # for another scope
+        for card in section.cards:
             figure = found.get(card.panel.key)
             if figure is None or card.state != "waiting":
                 continue
@@ -244,90 +233,140 @@ class DashboardView(QScrollArea):
                 card.fail(figure.sentence)
             else:
                 card.show_figure(figure)
+        report = self._scope.ready if self._scope is not None else None
+        if (report is not None and self._asked.step is None) or (report is not None and not self.bar.step.count()):
+            self._offer(report)
 
-    def _fail(self, sentence: str) -> None:
+    def _offer(self, report: Mapping[str, Any]) -> None:
+        """Offer the annotations of a report where one can be picked."""
+        if self._offered is not report:
+            self._offered = report
+            self.bar.offer_steps(report["annotations"])
+            self.new_histogram.offer(report["annotations"])
+
+    def _fail(self, section: Section, found: dict[str, Figure | _Failure], sentence: str) -> None:
         """Say in every card that still waits that nothing will come."""
-        for card in self.cards:
-            if card.state == "waiting":
-                card.fail(sentence)
+        if found is section.found:
+            for card in section.cards:
+                if card.state == "waiting":
+                    card.fail(sentence)
 
-    def _lay_out(self) -> None:
-        """Place the cards from left to right in lines of six sixths; the last of a line takes what is left."""
-        width_px = self.viewport().width()
-        abreast = 3 if width_px >= WIDE_PX else 2 if width_px >= NARROW_PX else 1
-        if abreast == self._abreast:
+    def _open(self, panel: Panel, door: Door) -> None:
+        if self._scope is not None:
+            self.opened.emit(Opened(panel.title, door, self._scope, self._asked.processes))
+
+    def _open_moment(self, begin_ns: int, end_ns: int) -> None:
+        if self._scope is not None:
+            start_ns = self._scope.profile.begin_ns
+            self.moment_opened.emit(start_ns + begin_ns, start_ns + end_ns)
+
+    def _on_option(self, card: Card, key: str, value: int) -> None:
+        """Keep a number of a panel and work its figure out again, no other."""
+        options = {panel: dict(numbers) for panel, numbers in self._session.notes.fresh("panel_options").items()}
+        options.setdefault(card.panel.key, {})[key] = value
+        self._session.notes.set("panel_options", options)
+        section = next(section for section in self.sections if card in section.cards)
+        section.found.pop(card.panel.key, None)
+        card.wait()
+        self._ask(section, card)
+
+    def _add_histogram(self, name: str) -> None:
+        names = self._session.notes.fresh("histograms")
+        if self._session.profile is not None and name not in names:
+            self._session.notes.set("histograms", [*names, name])
+
+    def _remove_histogram(self, name: str) -> None:
+        names = self._session.notes.fresh("histograms")
+        self._session.notes.set("histograms", [other for other in names if other != name])
+
+    def _show_histograms(self) -> None:
+        """Have a card at the end of the first section for each histogram that the notes tell of."""
+        if not self.sections:
             return
-        self._abreast = abreast
-        lines: list[list[tuple[Card, int]]] = [[]]
-        for card in self.cards:
-            span = _span(card.panel.width, abreast)
-            if sum(spans for _, spans in lines[-1]) + span > SIXTHS:
-                lines.append([])
-            lines[-1].append((card, span))
-        for card in self.cards:
-            self._grid.removeWidget(card)
-        for row, line in enumerate(lines):
-            column = 0
-            for place, (card, span) in enumerate(line):
-                span = SIXTHS - column if place == len(line) - 1 else span
-                self._grid.addWidget(card, row, column, 1, span)
-                column += span
+        section = self.sections[0]
+        cards = {card.panel.key: card for card in section.cards}
+        wanted = []
+        for name in self._session.notes.get("histograms"):
+            panel = panel_of(name)
+            card = cards.get(panel.key)
+            if card is None:
+                card = self._card(panel, can_remove=True)
+                card.removed.connect(partial(self._remove_histogram, name))
+            wanted.append(card)
+        fixed = [card for card in section.cards if not card.panel.key.startswith("histogram ")]
+        if [*fixed, *wanted] != section.cards:
+            section.set_cards([*fixed, *wanted])
+            if section.figures == "asked":
+                for card in wanted:
+                    if card.panel.key not in section.found:
+                        self._ask(section, card)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._lay_out()
+    def _on_profile(self, profile: Profile | None) -> None:
+        self._scopes.clear()
+        self._scope = None
+        self._asked = Asked()
+        self._offered = None
+        self._session.notes.changed.connect(self._on_notes)
+        self._nothing.setVisible(profile is None)
+        self._head.setVisible(profile is not None)
+        self._stack.setVisible(profile is not None)
+        self.bar.renew()
+        self.new_histogram.offer(())
+        for section in self.sections:
+            for card in section.cards:
+                for key, box in card.options.items():
+                    default = next(option.default for option in card.panel.options if option.key == key)
+                    blocked = box.blockSignals(True)
+                    box.setValue(self._options(card.panel.key).get(key, default))
+                    box.blockSignals(blocked)
+        self._show_histograms()
+        self.refresh()
+
+    def _on_notes(self, key: str) -> None:
+        self.bar.on_notes(key)
+        if key == "step" and self.bar.asked != self._asked:
+            self.refresh()
+        elif key == "histograms":
+            self._show_histograms()
+
+    def _on_tab(self, index: int) -> None:
+        self._stack.setCurrentIndex(index)
+        if self.section.figures == "none":
+            self._ask(self.section)
+
+    def _on_area(self, _area: Area | None) -> None:
+        self._follow("area")
+
+    def _follow(self, span: Span) -> None:
+        """Another range is visible or selected: worked out once it is at rest, if the figures follow it."""
+        if self._session.profile is not None and self.bar.follow(span) and self.bar.asked != self._asked:
+            self._rest.start()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self._session.profile is not None and self.section.figures == "none":
+            self._ask(self.section)
 
 
-def _span(width: int, abreast: int) -> int:
-    """Sixths of a line for a panel of that width where at most `abreast` of the narrowest stand side by side."""
-    if abreast == 2:
-        return SIXTHS // 2 if width * 3 <= SIXTHS else SIXTHS
-    return width if abreast == 3 else SIXTHS
+def _kind(section: Section) -> str:
+    return f"{FIGURES} {section.title}"
 
 
 def _work_out(
-    panels: Sequence[Panel],
-    profile: Profile,
-    range_ns: tuple[int, int] | None,
+    asked: Sequence[tuple[Panel, Mapping[str, int]]],
+    shared: Scope,
     found: dict[str, Figure | _Failure],
     progress: Progress,
     cancelled: CancelCheck,
 ) -> None:
     """Put each panel's figure into `found` and tell; one that fails leaves the others alone. On a task's thread."""
-    begin_ns, end_ns = range_ns or (None, None)
-    scope = Scope(profile, begin_ns, end_ns, cancelled=cancelled)
-    for number, panel in enumerate(panels):
+    for number, (panel, options) in enumerate(asked):
         if cancelled():
             raise Cancelled
         try:
-            found[panel.key] = panel.figure(scope)
+            found[panel.key] = panel.figure(replace(shared, options=options, cancelled=cancelled))
         except Exception as error:
             if cancelled():
                 raise Cancelled from None
             found[panel.key] = _Failure(sentence_of(error))
-        progress((number + 1) / len(panels), panel.title)
-
-
-def _scope_text(profile: Profile, range_ns: tuple[int, int] | None) -> str:
-    """What the figures are for."""
-    if range_ns is None:
-        return "For the whole profile."
-    begin, end = (time_text(edge_ns - profile.begin_ns) for edge_ns in range_ns)
-    return f"For {begin} to {end} of the profile."
-
-
-def _plain(text: str, name: str) -> QLabel:
-    result = QLabel()
-    result.setTextFormat(Qt.TextFormat.PlainText)
-    result.setText(text)
-    result.setObjectName(name)
-    result.setWordWrap(True)
-    return result
-
-
-def _basis_text(figure: Pie | Lines | Histogram | Table | Bars) -> str:
-    """Under the chart: what the shares are of, and which part is shown."""
-    if isinstance(figure, Pie):
-        whole = time_text(figure.whole) if figure.unit == "ns" else f"{figure.whole:,}"
-        return f"Shares of {whole}: {figure.basis}." + (f" Shown: {figure.note}." if figure.note else "")
-    return figure.basis[:1].upper() + figure.basis[1:] + "."
+        progress((number + 1) / len(asked), panel.title)

@@ -12,13 +12,13 @@ from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from smprof_desktop.analysis.quantities import share_text
+from smprof_desktop.dashboard.card import Card
 from smprof_desktop.dashboard.cells import cell_text, ticks
 from smprof_desktop.dashboard.charts import HistogramChart, LinesChart, Plot
 from smprof_desktop.dashboard.figures import Histogram, Kind, Line, Lines, Pie, Share
 from smprof_desktop.dashboard.legend import COLOURS, Legend, brief_time_text, cut_apart, first_differences
 from smprof_desktop.dashboard.panels import PANELS
 from smprof_desktop.dashboard.pie import PieChart, Ring
-from smprof_desktop.dashboard.view import Card
 from smprof_desktop.settings import Settings
 from smprof_desktop.window.theme import DARK, LIGHT, ThemeSwitch
 

@@ -86,21 +86,21 @@ def test_a_range_is_what_the_figures_are_for_until_another_profile_is_open(
         return [(row[0], row[1]) for row in chart.legend.rows.rows]
 
     assert active() == [("Active", "1.700 µs"), ("Idle", "2.300 µs")]
-    assert view._scope.text() == "For the whole profile." and not view._whole.isVisible()
+    assert view.bar.told.text() == "For the whole profile." and not view.bar.whole.isVisible()
     view.show_range(2_200, 4_400)
     qtbot.waitUntil(lambda: view.is_final)
     assert active() == [("Active", "500 ns"), ("Idle", "1.700 µs")]
-    assert view._scope.text() == "For 1.200 µs to 3.400 µs of the profile."
+    assert view.bar.told.text() == "For 1.200 µs to 3.400 µs of the profile."
     steps = next(card for card in view.cards if card.panel.key == "step_times")
     assert steps.text == "There is no step in this range."
-    view._whole.click()
+    view.bar.whole.click()
     qtbot.waitUntil(lambda: view.is_final)
-    assert active()[0][1] == "1.700 µs" and view._scope.text() == "For the whole profile."
+    assert active()[0][1] == "1.700 µs" and view.bar.told.text() == "For the whole profile."
     assert "annotated" in steps.text
     view.show_range(2_200, 4_400)
     session.open(make_profile(tmp_path / "next", text))
     qtbot.waitUntil(lambda: view.is_final)
-    assert active()[0][1] == "1.700 µs" and view._scope.text() == "For the whole profile."
+    assert active()[0][1] == "1.700 µs" and view.bar.told.text() == "For the whole profile."
 
 
 @pytest.mark.parametrize(("begin_ns", "end_ns"), [(-(10**18), 10**18), (500, 700), (-50, -10)])
@@ -210,7 +210,7 @@ def test_the_layout_follows_the_width(
     qtbot.wait(10)
     tops = [card.y() for card in view.cards]
     assert [tops.count(top) for top in sorted(set(tops))] == lines
-    assert all(card.x() + card.width() <= view.viewport().width() for card in view.cards)
+    assert all(card.x() + card.width() <= view.section.viewport().width() for card in view.cards)
     ends = {card.x() + card.width() for card in view.cards}
     assert max(ends) in {cards.x() + cards.width() for cards in (view.cards[-1],)}
 
