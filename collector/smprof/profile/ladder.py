@@ -28,6 +28,9 @@ MIN_BINS = 32
 
 LEVEL_STEP = 2
 
+_MOST_TOUCHED = 8
+"""Bins that a slice of a union may touch on the average at its finest level."""
+
 _UNION_BINS = 1 << 14
 """Bins whose slices are compared at a time: about a million slices."""
 
@@ -136,7 +139,7 @@ def union_ladder_of(start_ns: I64, duration_ns: I64, bounds: Sequence[int]) -> l
     """
     if len(start_ns) < MIN_SLICES:
         return []
-    level = finest_level(int(ends_of(start_ns, duration_ns).max()) - int(start_ns.min()), len(start_ns))
+    level = _level_of_union(start_ns, ends_of(start_ns, duration_ns))
     parts = [columns_of(start_ns[low:high], duration_ns[low:high], level) for low, high in pairwise(bounds)]
     bins = np.concatenate([part.bin for part in parts])
     longest = np.concatenate([part.longest + low for part, low in zip(parts, bounds, strict=False)])
@@ -168,6 +171,17 @@ def union_of(start_ns: I64, end_ns: I64) -> tuple[I64, I64]:
 def finest_level(span_ns: int, slices: int) -> int:
     """The finest level stored for so many slices: about `SLICES_PER_BIN` of them to a bin."""
     return max(0, (span_ns * SLICES_PER_BIN // max(slices, 1)).bit_length() - 1)
+
+
+def _level_of_union(start_ns: I64, touch_end_ns: I64) -> int:
+    """`finest_level`, or a coarser one where slices that overlap by the thousand would fill thousands of bins each."""
+    level = finest_level(int(touch_end_ns.max()) - int(start_ns.min()), len(start_ns))
+    while level + LEVEL_STEP < 62:
+        touched = int((((touch_end_ns - 1) >> level) - (start_ns >> level) + 1).astype(np.float64).sum())
+        if touched <= _MOST_TOUCHED * len(start_ns):
+            break
+        level += LEVEL_STEP
+    return level
 
 
 def _with_coarser(finest: Columns, duration_ns: I64) -> list[Columns]:
