@@ -41,6 +41,8 @@ COLOURS = (
 )  # fmt: skip
 """Fifteen that differ, on white and on near-black."""
 IDLE_COLOUR = "#8893a0"
+GREY = ("Idle", "Others", "unknown")
+"""Sectors that are grey wherever they stand: what is not there, not named, not known."""
 UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "µs"), (1, "ns"))
 _PIXELS_PER_ROW = 6
 _HEAD, _WORD = 6, 24
@@ -49,8 +51,8 @@ _AROUND_NAME_PX = 22
 
 
 def colour(index: int, name: str = "") -> QColor:
-    """The colour of the curve or sector of that place; idle time is grey wherever it stands."""
-    return QColor(IDLE_COLOUR if name == "Idle" else COLOURS[index % len(COLOURS)])
+    """The colour of the curve or sector of that place; idle time and what has no name is grey wherever it stands."""
+    return QColor(IDLE_COLOUR if name in GREY else COLOURS[index % len(COLOURS)])
 
 
 def brief_time_text(duration_ns: int) -> str:

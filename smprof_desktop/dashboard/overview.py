@@ -1,20 +1,25 @@
-"""The figures of the panels that SageMaker Profiler had: pure functions of a scope."""
+"""The figures of the panels that SageMaker Profiler had, without those of kernels and CPUs: functions of a scope."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from smprof_desktop.analysis import utilization
+from smprof.profile.schema import COPY_KINDS, DEVICE_KINDS
+from smprof_desktop.analysis import active_time, utilization
+from smprof_desktop.analysis.doors import Chosen, Door
 from smprof_desktop.analysis.intervals import Int64s, fit
+from smprof_desktop.analysis.quantities import time_text
 from smprof_desktop.analysis.statistics import MEDIAN, divide, exact_sum, quantiles
+from smprof_desktop.analysis.steps import is_step
 from smprof_desktop.dashboard.absent import is_untraced, missing, no_device
 from smprof_desktop.dashboard.figures import Figure, Histogram, Line, Lines, Pie, Share
 from smprof_desktop.dashboard.scope import Scope, bin_edges
+from smprof_desktop.report_figures import SYNCHRONIZE
 
-TOP_KERNELS = 15
 MAX_HISTOGRAM_BINS = 60
 
 
@@ -27,7 +32,12 @@ def gpu_active_time(scope: Scope) -> Figure:
     active_ns = sum(device["active_ns"] for device in devices)
     idle_ns = max(0, window_ns - active_ns)
     basis = "the window of 1 device" if len(devices) == 1 else f"the windows of {len(devices):,} devices"
-    return Pie((Share("Active", active_ns), Share("Idle", idle_ns)), window_ns, "ns", basis)
+    doors = [
+        Door(title, partial(find, scope.begin_ns, scope.end_ns), basis)
+        for title, find in (("GPU active", active_time.active), ("GPU idle", active_time.idle))
+    ]
+    shares = (Share("Active", active_ns, door=doors[0]), Share("Idle", idle_ns, door=doors[1]))
+    return Pie(shares, window_ns, "ns", basis)
 
 
 def gpu_utilization_over_time(scope: Scope) -> Figure:
@@ -50,67 +60,25 @@ def gpu_utilization_over_time(scope: Scope) -> Figure:
     return Lines(since_ns if fit(edges_ns) else since_ns.view(np.uint64), tuple(lines), basis)
 
 
-def time_by_top_kernels(scope: Scope) -> Figure:
-    """The kernels with the greatest total time; shares are of all kernel time."""
-    kernels = scope.report()["kernels"]
-    if not kernels:
-        return no_device(scope)
-    whole = sum(kernel["total_ns"] for kernel in kernels)
-    colours = kernel_colours(kernels)
-    shares = tuple(
-        Share(kernel["name"], kernel["total_ns"], kernel["count"], colours[kernel["name"]])
-        for kernel in kernels[:TOP_KERNELS]
-    )
-    return Pie(shares, whole, "ns", "all kernel time, overlap counted twice", _top_note(len(kernels)), True)
-
-
-def launches_by_top_kernels(scope: Scope) -> Figure:
-    """The kernels that ran most often; shares are of all kernel executions."""
-    kernels = scope.report()["kernels"]
-    if not kernels:
-        return no_device(scope)
-    whole = sum(kernel["count"] for kernel in kernels)
-    colours = kernel_colours(kernels)
-    shares = tuple(
-        Share(kernel["name"], kernel["count"], colour=colours[kernel["name"]]) for kernel in _most_launched(kernels)
-    )
-    return Pie(shares, whole, "count", "all kernel launches", _top_note(len(kernels)), True)
-
-
-def kernel_colours(kernels: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Places among TOP_KERNELS colours for the kernels of both pies, `kernels` in the report's order.
-
-    A kernel in both has one colour, and within each pie no two have the same. A checksum of the name, as on the
-    timeline, would give several of 15 sectors the same colour.
-    """
-    colours = {kernel["name"]: place for place, kernel in enumerate(kernels[:TOP_KERNELS])}
-    most = [kernel["name"] for kernel in _most_launched(kernels)]
-    taken = {colours[name] for name in most if name in colours}
-    free = (place for place in range(TOP_KERNELS) if place not in taken)
-    colours.update({name: next(free) for name in most if name not in colours})
-    return colours
-
-
-def _most_launched(kernels: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return sorted(kernels, key=lambda kernel: (-kernel["count"], kernel["name"]))[:TOP_KERNELS]
-
-
 def gpu_activity_distribution(scope: Scope) -> Figure:
     """Kernels, copies, sets and host synchronisation by their plain sums."""
     activities = scope.report()["activities"]
-    shares = tuple(
-        Share(name, activities[key])
-        for name, key in (
-            ("kernel", "kernel_ns"),
-            ("memcpy", "memcpy_ns"),
-            ("memset", "memset_ns"),
-            ("sync", "sync_ns"),
-        )
-    )
+    basis = "their sum, overlap counted twice; sync is the host's waiting calls"
+    limits: dict[str, Any] = {"begin_ns": scope.begin_ns, "end_ns": scope.end_ns}
+    shares = []
+    for name in (*DEVICE_KINDS, "sync"):
+        chosen = Chosen("device", (name,), **limits)
+        if name == "sync":
+            chosen = Chosen("host", ("api",), name_like=_waits, **limits)
+        shares.append(Share(name, activities[f"{name}_ns"], door=chosen.door(f"All of {name}", basis)))
     whole = sum(share.value for share in shares)
     if not whole or is_untraced(scope):
         return no_device(scope)
-    return Pie(shares, whole, "ns", "their sum, overlap counted twice; sync is the host's waiting calls")
+    return Pie(tuple(shares), whole, "ns", basis)
+
+
+def _waits(name: str) -> bool:
+    return SYNCHRONIZE in name
 
 
 def memory_operations_distribution(scope: Scope) -> Figure:
@@ -126,13 +94,26 @@ def memory_operations_distribution(scope: Scope) -> Figure:
             "No memory operation was recorded on a GPU: this run copied and set nothing there, or only kernels "
             "were recorded.",
         )
-    shares = (Share(operation["kind"], operation["total_ns"], operation["count"]) for operation in operations)
-    return Pie(
-        tuple(sorted(shares, key=lambda share: -share.value)),
-        whole,
-        "ns",
-        "all memory operations, overlap counted twice",
-    )
+    basis = "all memory operations, overlap counted twice"
+    shares = [
+        Share(
+            operation["kind"],
+            operation["total_ns"],
+            operation["count"],
+            door=of_memory_operations(operation["kind"], scope).door(f"Memory operations {operation['kind']}", basis),
+        )
+        for operation in operations
+    ]
+    return Pie(tuple(sorted(shares, key=lambda share: -share.value)), whole, "ns", basis)
+
+
+def of_memory_operations(kind: str, scope: Scope) -> Chosen:
+    """The memory operations of a kind, as a report calls it."""
+    limits: dict[str, Any] = {"begin_ns": scope.begin_ns, "end_ns": scope.end_ns}
+    if kind == "Memset":
+        return Chosen("device", ("memset",), **limits)
+    unknown = (-1,) if kind == "Other" else ()
+    return Chosen("device", ("memcpy",), copy_kinds=(COPY_KINDS.index(kind), *unknown), **limits)
 
 
 def step_time_distribution(scope: Scope) -> Figure:
@@ -146,7 +127,13 @@ def step_time_distribution(scope: Scope) -> Figure:
             "or the profiler's step() in PyTorch.",
         )
     steps = "1 step" if len(durations_ns) == 1 else f"{len(durations_ns):,} steps"
-    return histogram(durations_ns, f"{steps}, on the host")
+    is_step = partial(_is_step, scope.step)
+    chosen = Chosen("annotation", ("host",), name_like=is_step, begin_ns=scope.begin_ns, end_ns=scope.end_ns)
+    return with_doors(histogram(durations_ns, f"{steps}, on the host"), chosen, "Steps")
+
+
+def _is_step(wanted: str | None, name: str) -> bool:
+    return is_step(name, wanted)
 
 
 def histogram(durations_ns: Int64s, basis: str) -> Histogram:
@@ -171,5 +158,12 @@ def histogram(durations_ns: Int64s, basis: str) -> Histogram:
     return Histogram(edges_ns, counts, facts, basis)
 
 
-def _top_note(kernels: int) -> str:
-    return f"top {TOP_KERNELS} of {kernels:,} kernels" if kernels > TOP_KERNELS else f"all {kernels:,} kernels"
+def with_doors(made: Histogram, chosen: Chosen, title: str) -> Histogram:
+    """A histogram of the durations of chosen slices, with a door from each bin to its own."""
+    doors = []
+    for place in range(len(made.counts)):
+        least_ns, behind_ns = int(made.edges_ns[place]), int(made.edges_ns[place + 1])
+        most_ns = behind_ns - 1 if place < len(made.counts) - 1 else behind_ns
+        of_bin = replace(chosen, least_ns=least_ns, most_ns=most_ns)
+        doors.append(of_bin.door(f"{title} of {time_text(least_ns)} to {time_text(behind_ns)}", made.basis))
+    return replace(made, doors=tuple(doors))

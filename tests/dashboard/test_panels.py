@@ -17,7 +17,8 @@ from smprof_desktop import report
 from smprof_desktop.analysis import utilization
 from smprof_desktop.analysis.executions import Part
 from smprof_desktop.dashboard.figures import Figure, Histogram, Lines, Missing, Pie
-from smprof_desktop.dashboard.overview import TOP_KERNELS, histogram, kernel_colours
+from smprof_desktop.dashboard.kernel_pies import TOP_KERNELS, kernel_colours
+from smprof_desktop.dashboard.overview import histogram
 from smprof_desktop.dashboard.panels import PANELS, Panel
 from smprof_desktop.dashboard.scope import Scope, bin_edges
 from smprof_desktop.progress import Cancelled
@@ -39,6 +40,14 @@ api 1 5+4 cudaLaunchKernel corr=1
 api 1 92+7 cudaDeviceSynchronize
 annotation 1 0+40 step_0
 annotation 1 40+60 step_1
+counter -20 "CPU utilization (%)" 0 cpu=0
+counter 0 "CPU utilization (%)" 30 cpu=0
+counter 40 "CPU utilization (%)" 50 cpu=0
+counter -20 "CPU utilization (%)" 0 cpu=1
+counter 0 "CPU utilization (%)" gap cpu=1
+counter 40 "CPU utilization (%)" 100 cpu=1
+counter 10 "GPU memory allocated (bytes)" 300 device=0
+counter 50 "GPU memory allocated (bytes)" 100 device=0
 host algo-2
 process 1 window=0:50
 device 0 "NVIDIA H100" used
