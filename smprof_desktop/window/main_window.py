@@ -46,6 +46,7 @@ from smprof_desktop.window.sharing import Sharing
 
 if TYPE_CHECKING:
     from smprof.profile.reader import Profile
+    from smprof_desktop.dashboard.view import Opened
     from smprof_desktop.timeline.lane_view import LaneView
     from smprof_desktop.timeline.widget import TimelineWidget
 
@@ -230,6 +231,20 @@ class MainWindow(QMainWindow):
 
         self._look(profile, partial(_find_longest, profile, kernel, range_ns), show, self.show_fault)
 
+    def show_slices(self, opened: Opened) -> None:
+        """List the slices that sum to a figure below the timeline, and show the longest of them there."""
+        from smprof_desktop.window.timeline_page import TimelinePage
+
+        self.go_to_page("timeline")
+        if isinstance(self.page, TimelinePage):
+            self.page.slices.show_door(opened)
+            self.page.show_pane(self.page.slices)
+
+    def show_moment(self, begin_ns: int, end_ns: int) -> None:
+        """Show [begin_ns, end_ns), in ns of the profile's clock, on the Timeline."""
+        self.go_to_page("timeline")
+        self.session.show(begin_ns, end_ns)
+
     def choose_files(self) -> None:
         """Ask for trace files and load them."""
         names, _ = QFileDialog.getOpenFileNames(self, "Open trace files", self.settings.get("folder"))
@@ -385,6 +400,8 @@ class MainWindow(QMainWindow):
 
             dashboard = DashboardView(self.session, self.tasks)
             dashboard.kernel_opened.connect(lambda name: self.show_longest(name, dashboard.range_ns))
+            dashboard.opened.connect(self.show_slices)
+            dashboard.moment_opened.connect(self.show_moment)
             return dashboard
         if key == "timeline":
             from smprof_desktop.window.timeline_page import TimelinePage

@@ -20,6 +20,7 @@ from smprof_desktop.window.details import DetailsPane
 from smprof_desktop.window.histogram_pane import HistogramPane
 from smprof_desktop.window.marks_pane import MarksPane
 from smprof_desktop.window.matches_pane import MatchesPane
+from smprof_desktop.window.slices_pane import SlicesPane
 
 LEAST_SHARE, MOST_SHARE = 0.05, 0.9
 
@@ -64,6 +65,9 @@ class TimelinePage(QWidget):
         self.add_pane(self.matches, "Matches")
         searching.list_asked.connect(lambda: self._show_pane_with_keyboard(self.matches, self.matches.table))
         self.matches.filled.connect(self.share_out)
+        self.slices = SlicesPane(session, tasks, settings)
+        self.add_pane(self.slices, "Slices")
+        self.slices.filled.connect(self.share_out)
         self.marks.filled.connect(self.share_out)
         self.timeline.marks_asked.connect(lambda: self._show_pane_with_keyboard(self.marks, self.marks.table))
         session.selection_changed.connect(self._on_selection)
