@@ -55,6 +55,13 @@ SETTINGS: dict[str, Setting] = {
             ("start", "clock", "UTC"),
         ),
         Setting(
+            "names",
+            "recorded",
+            "Kernel names: as recorded, demangled (C++ symbols made readable), or base (the bare function).",
+            "Kernel names",
+            ("recorded", "demangled", "base"),
+        ),
+        Setting(
             "painter",
             "auto",
             "What draws the timeline: auto is OpenGL where there is a graphics card for it, otherwise raster.",

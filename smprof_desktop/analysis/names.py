@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -76,6 +76,8 @@ def _is_text(text: str) -> bool:
     return True
 
 
+MAX_DEMANGLED = 50_000
+"""A symbol that would be about so long when it is made readable stays as it was recorded."""
 FORMS = ("recorded", "demangled", "base")
 """How kernel names can be shown: as recorded, with C++ symbols made readable, or as the bare function."""
 
@@ -96,11 +98,49 @@ def demangled(text: str) -> str:
     import itanium_demangler  # imported late: most profiles hold no mangled name
 
     try:
+        if "S" in text and _grows(text):
+            return text
         tree = itanium_demangler.parse(text)
         return text if tree is None else str(tree)
     except Exception:
         # It raises whatever its parts raise on a symbol that it does not know, and any text may come here.
         return text
+
+
+def _grows(text: str) -> bool:
+    """Whether a mangled symbol repeats parts of itself within parts until it is too long to be written out.
+
+    A symbol of 700 characters can double a part 50 times. Such a part stands once in what the parser builds first, but
+    is copied each time afterwards: so the first step is done by itself, with an eye on how long each part would be.
+    """
+    from itanium_demangler import _Cursor, _parse_mangled_name
+
+    sizes: dict[int, tuple[Any, int]] = {}  # the part as well: a number that is free again may become another's
+
+    def size(part: Any) -> int:
+        if isinstance(part, str):
+            return len(part)
+        if not isinstance(part, tuple):
+            return 1
+        if id(part) not in sizes:
+            sizes[id(part)] = part, 1 + sum(map(size, part))
+        return sizes[id(part)][1]
+
+    class Cursor(_Cursor):  # type: ignore[misc]
+        def add_subst(self, node: Any) -> None:
+            if size(node) > MAX_DEMANGLED:
+                raise _TooLong
+            super().add_subst(node)
+
+    try:
+        _parse_mangled_name(Cursor(text))
+    except _TooLong:
+        return True
+    return False
+
+
+class _TooLong(Exception):
+    """A symbol would be longer than MAX_DEMANGLED."""
 
 
 def base(text: str) -> str:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from smprof.profile.manifest import ProfileError
 from smprof.profile.schema import LOST_NAME, SLICE_TABLES
-from smprof_desktop.analysis.names import demangled
+from smprof_desktop.analysis.names import FORMS, base, demangled
 from smprof_desktop.analysis.quantities import elide_middle
 from smprof_desktop.progress import CancelCheck, Cancelled, Progress, never, silent
 from smprof_desktop.slice_ref import SliceRef
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 MAX_PATTERN = 1_000
 """Characters of a search; longer ones are refused."""
+_MANGLED = ("_Z", "__Z")
 _CHUNK_NAMES = 1 << 16
 _THREADS = 2
 _BUCKETS = 1 << 15
@@ -109,6 +110,16 @@ class NameList:
         """A name as recorded."""
         return str(self._texts[number].as_py()) if number < len(self._texts) else LOST_NAME
 
+    def text_in(self, number: int, form: str) -> str:
+        """A name in one of names.FORMS. Mangled ones are made readable by the first search."""
+        text = self.text(number)
+        if form == FORMS[0]:
+            return text
+        if self._readable is not None and text.startswith(_MANGLED):
+            at = int(np.searchsorted(self._readable[0], number))
+            text = str(self._readable[1][at].as_py())
+        return base(text) if form == "base" else text
+
     def numbers(self, process: int, name_ids: NDArray[Any]) -> NDArray[np.int32]:
         """The numbers of names of a process by their ids there."""
         known = _known(name_ids, len(self._of_process[process]))
@@ -152,7 +163,7 @@ class NameList:
         """Numbers of mangled names and those names made readable; worked out once."""
         if self._readable is None:
             is_mangled = np.zeros(len(self._texts), bool)
-            for prefix in ("_Z", "__Z"):
+            for prefix in _MANGLED:
                 is_mangled |= pc.starts_with(self._texts, prefix).to_numpy(zero_copy_only=False)
             numbers = np.flatnonzero(is_mangled)
             texts = []
@@ -178,6 +189,8 @@ class SliceIndex:
         """Slices of each name."""
         self.total_ns = np.zeros(len(names), np.int64)
         """The sum of their durations."""
+        self.on_device = np.zeros(len(names), bool)
+        """Whether some of them ran on a device: kernels and what else is there."""
         self.stretches: list[tuple[int, int, int, int]] = []
         """(process, position in SLICE_TABLES, begin, end)."""
         self.first_ns = np.zeros(0, np.int64)
@@ -211,6 +224,8 @@ class SliceIndex:
                 )
                 counts = np.bincount(found, minlength=len(names))
                 made.counts += counts
+                if SLICE_TABLES[place] == "device":
+                    made.on_device |= counts > 0
                 made.total_ns += _sums(found, durations_ns, len(names))
                 held = np.zeros(_BUCKETS, bool)
                 held[np.flatnonzero(counts) % _BUCKETS] = True
@@ -246,6 +261,7 @@ class MatchedNames:
     numbers: I64
     counts: I64
     total_ns: I64
+    on_device: Mask
 
 
 class Search:
@@ -273,7 +289,7 @@ class Search:
         counts, total_ns = self._index.counts, self._index.total_ns
         numbers = np.flatnonzero(self.mask & (counts > 0))
         numbers = numbers[np.argsort(-total_ns[numbers], kind="stable")]
-        return MatchedNames(numbers, counts[numbers], total_ns[numbers])
+        return MatchedNames(numbers, counts[numbers], total_ns[numbers], self._index.on_device[numbers])
 
     def only(self, number: int) -> Search:
         """The slices of one name."""

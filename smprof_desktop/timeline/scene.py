@@ -29,6 +29,7 @@ from smprof_desktop.timeline.links import Link, Selected, look_up
 from smprof_desktop.timeline.maker import Curve, Maker, RowPicture, Window
 from smprof_desktop.timeline.memory import Later
 from smprof_desktop.timeline.pictures import FRAME_BUDGET_S, Key, Pictures, Want
+from smprof_desktop.timeline.shown_names import ShownNames
 from smprof_desktop.timeline.strips import Strips
 from smprof_desktop.timeline.viewport import Limits, Viewport
 
@@ -39,6 +40,7 @@ MIN_COLUMN_SHARE = 0.25
 """Height of the emptiest column, as a share of the row: a lone short slice must stay visible."""
 HIT_PX = 2.0
 """A slice this near to the pointer counts as hit where none lies under it."""
+DEVICE_TABLE = SLICE_TABLES.index("device")
 _GAP_FROM_PX = 3.0
 _FAR_PX = 1e6
 
@@ -97,6 +99,8 @@ class Scene:
         """None: they are not asked for, or not there yet."""
         self.matches: tuple[NDArray[np.bool_], ...] | None = None
         """Of each process by `names.id`, and one more for lost names, which names are not dimmed; None: none are."""
+        self.shown_names = ShownNames()
+        """How kernels are called in labels and where the pointer is."""
         self._waits = waits
         self._maker = opened.maker if waits else opened.maker.held()
         self._elider = Elider(text_width)
@@ -113,7 +117,7 @@ class Scene:
     @property
     def is_late(self) -> bool:
         """Whether the last frame lacked time, so that another one shows more."""
-        return self._pictures.is_late
+        return self._pictures.is_late or self.shown_names.is_late
 
     def painted(self) -> None:
         """The frame drawn last is painted: what has given way to it may go on."""
@@ -210,7 +214,7 @@ class Scene:
             ruler=overlays.ruler_line(frame, self._elider.width_px),
             snapped=overlays.snapped_edge(frame),
             drop_px=frame.drop_px,
-            is_final=not self._pictures.wanted and not self._pictures.is_late,
+            is_final=not self._pictures.wanted and not self.is_late,
         )
 
     def hit(self, frame: Frame, x_px: float, y_px: float) -> Hit | None:
@@ -519,8 +523,9 @@ class Scene:
         width = np.where(width >= _GAP_FROM_PX, width - 1.0, np.maximum(width, 1.0))
         full = np.full(len(at), row_px)
         every = Rects(x0 + frame.header_px, tops[owner], width, full, colour)
+        of_device = (np.concatenate([p.table for p in pictures]) == DEVICE_TABLE)[at]
         labels = self._labels(
-            parts, frame, np.concatenate([p.name_id for p in pictures])[at], every, owner, ~is_instant
+            parts, frame, np.concatenate([p.name_id for p in pictures])[at], every, owner, ~is_instant, of_device
         )
         slices, instants = _masked(every, ~is_instant), _masked(every, is_instant)
         is_cut = (tops < parts.scrolled_px) & (tops + self.metrics.row_px > parts.scrolled_px)
@@ -551,6 +556,7 @@ class Scene:
         rects: Rects,
         owner: NDArray[np.int64],
         wanted: NDArray[np.bool_],
+        of_device: NDArray[np.bool_],
     ) -> tuple[Label, ...]:
         left = np.maximum(rects.x_px, frame.header_px)
         room = np.minimum(rects.x_px + rects.width_px, frame.header_px + frame.view.width_px) - left
@@ -565,10 +571,14 @@ class Scene:
             name_id[wide].tolist(),
             owner[wide].tolist(),
             (rects.colour[wide] == DIMMED).tolist(),
+            of_device[wide].tolist(),
             strict=True,
         )
-        for x_px, y_px, width_px, name, index, is_dimmed in rows:
-            text = self._elider.elided(names[index].text(name), width_px - 8)
+        shown = self.shown_names
+        shown.begin_frame()
+        for x_px, y_px, width_px, name, index, is_dimmed, is_of_device in rows:
+            full = names[index].text(name)
+            text = self._elider.elided(shown.text(full) if is_of_device else full, width_px - 8)
             if text:
                 labels.append(Label(x_px + 4, y_px, height, text, is_dimmed))
         return tuple(labels)
@@ -649,6 +659,8 @@ class Scene:
                 name = self.name_of(ref) if name_id == UNKNOWN_NAME else names.text(name_id)
             except Later:
                 name = ""
+            if ref.table == "device":
+                name = self.shown_names.text_now(name)
             return Hit("lane", lane.key, ref, int(found.start_ns[best]), int(found.end_ns[best]), name)
         return None
 

@@ -391,6 +391,10 @@ class TimelineWidget(QAbstractScrollArea):
             self.axis = self._make_axis(self.session.profile)
             self._time_at.hide()
             self.viewport().update()
+        elif key == "names" and self.scene is not None:
+            self.scene.shown_names.use(self.settings.get("names"))
+            self.hover.hide()
+            self.viewport().update()
 
     def _make_axis(self, profile: Profile | None) -> Axis | None:
         """How the profile's times are to read: by the clock where that is asked for and known."""
@@ -474,6 +478,7 @@ class TimelineWidget(QAbstractScrollArea):
         self.marking.show_in(scene)
         self.stepping.show_in(scene)
         self.searching.show_in(scene)
+        scene.shown_names.use(self.settings.get("names"))
         return scene
 
     def _fetch(self) -> None:

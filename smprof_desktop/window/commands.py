@@ -170,6 +170,25 @@ COMMANDS: tuple[WindowCommand, ...] = (
         slot="switch_theme",
     ),
     WindowCommand(
+        "switch_names",
+        "Kernel names: recorded, demangled, base",
+        ("Ctrl+Shift+N",),
+        group="View",
+        meaning="Show kernel names in the next form: as recorded, demangled, the bare function",
+        slot="switch_names",
+    ),
+    *(
+        WindowCommand(
+            f"names_{form}",
+            f"Kernel names {title}",
+            group="View",
+            meaning=f"Show kernel names {title}",
+            slot="set_names",
+            argument=form,
+        )
+        for form, title in (("recorded", "as recorded"), ("demangled", "demangled"), ("base", "as the bare function"))
+    ),
+    WindowCommand(
         "full_screen", "Full screen", ("F11",), group="View", meaning="Full screen on or off", slot="switch_full_screen"
     ),
     WindowCommand(

@@ -29,7 +29,7 @@ from smprof_desktop.command_table import keys_in_force
 from smprof_desktop.plain_text import menu_text, tooltip
 from smprof_desktop.progress import CancelCheck, Progress
 from smprof_desktop.session import Session
-from smprof_desktop.settings import Settings
+from smprof_desktop.settings import SETTINGS, Settings
 from smprof_desktop.slice_ref import SliceRef
 from smprof_desktop.tasks import Tasks, sentence_of
 from smprof_desktop.timeline.painters import PainterSwitch
@@ -314,6 +314,15 @@ class MainWindow(QMainWindow):
         """Set the theme that is not in force."""
         is_dark = self.palette().color(QPalette.ColorRole.Base).lightness() < 128
         self.settings.set("theme", "light" if is_dark else "dark")
+
+    def switch_names(self) -> None:
+        """Show kernel names in the next form."""
+        forms = SETTINGS["names"].choices
+        self.set_names(forms[(forms.index(self.settings.get("names")) + 1) % len(forms)])
+
+    def set_names(self, form: str) -> None:
+        """Show kernel names in that form."""
+        self.settings.set("names", form)
 
     def switch_full_screen(self) -> None:
         """Fill the screen, or stop filling it."""

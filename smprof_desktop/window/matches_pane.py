@@ -7,13 +7,14 @@ from PySide6.QtWidgets import QHeaderView, QTableWidgetItem, QVBoxLayout, QWidge
 
 from smprof_desktop.analysis.search import MatchedNames, NameList
 from smprof_desktop.plain_text import tooltip
+from smprof_desktop.settings import Settings
 from smprof_desktop.timeline.searching import Searching
 from smprof_desktop.timeline.viewport import duration_text
 from smprof_desktop.window.fields import CopyTable, label
 
 NOTHING = "Press / in the timeline to search all names of the profile; what matches is listed here."
 NO_MATCHES = "No slice has a name that matches."
-MAX_ROWS = 2_000
+MAX_ROWS = 1_000
 """Names that are listed; a table of more would take longer than a person reads."""
 NAME, COUNT, TOTAL, MEAN = range(4)
 _NUMBER = Qt.ItemDataRole.UserRole
@@ -29,8 +30,9 @@ class MatchesPane(QWidget):
 
     filled = Signal()
 
-    def __init__(self, searching: Searching) -> None:
+    def __init__(self, searching: Searching, settings: Settings) -> None:
         super().__init__()
+        self._settings = settings
         self._searching = searching
         self._shown: MatchedNames | None = None
         self._note = label("", "muted", wraps=True)
@@ -51,6 +53,7 @@ class MatchesPane(QWidget):
         self.table.cellClicked.connect(self._go_to)
         self.table.cellActivated.connect(self._go_to)
         searching.changed.connect(self._follow)
+        settings.changed.connect(self._on_setting)
         self._follow()
 
     @property
@@ -62,6 +65,11 @@ class MatchesPane(QWidget):
     def least_height_px(self) -> int:
         """How high what is shown while there are none is."""
         return self._layout.totalHeightForWidth(self.width())
+
+    def _on_setting(self, key: str) -> None:
+        if key == "names":
+            self._shown = None
+            self._follow()
 
     def _follow(self) -> None:
         searching = self._searching
@@ -92,9 +100,12 @@ class MatchesPane(QWidget):
         table.setSortingEnabled(False)  # or rows would move while they are filled
         table.setRowCount(0)
         table.setRowCount(rows)
-        parts = (found.numbers[:rows].tolist(), found.counts[:rows].tolist(), found.total_ns[:rows].tolist())
-        for row, (number, count, total_ns) in enumerate(zip(*parts, strict=True)):
-            name, mean_ns = names.text(number), round(total_ns / count)
+        form: str = self._settings.get("names")
+        columns = (found.numbers, found.counts, found.total_ns, found.on_device)
+        parts = (column[:rows].tolist() for column in columns)
+        for row, (number, count, total_ns, is_on_device) in enumerate(zip(*parts, strict=True)):
+            recorded, mean_ns = names.text(number), round(total_ns / count)
+            name = names.text_in(number, form) if is_on_device else recorded
             texts = (name, f"{count:,}", duration_text(total_ns), duration_text(mean_ns))
             keys: tuple[object, ...] = (name.casefold(), count, total_ns, mean_ns)
             for column, text in enumerate(texts):
@@ -102,7 +113,8 @@ class MatchesPane(QWidget):
                 item.setData(_NUMBER, number)
                 item.setData(_SORTED_BY, _Key(keys[column], number))
                 item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)
-                item.setToolTip(tooltip(text) if len(text) > 24 else "")
+                if column == NAME and len(recorded) > 24:
+                    item.setToolTip(tooltip(recorded))
                 if column != NAME:
                     item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
                 table.setItem(row, column, item)

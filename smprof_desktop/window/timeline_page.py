@@ -61,7 +61,7 @@ class TimelinePage(QWidget):
         self.search_bar = SearchBar(searching)
         self.search_bar.left.connect(lambda: self.timeline.setFocus(Qt.FocusReason.ShortcutFocusReason))
         searching.asked.connect(self.search_bar.open)
-        self.matches = MatchesPane(searching)
+        self.matches = MatchesPane(searching, settings)
         self.add_pane(self.matches, "Matches")
         searching.list_asked.connect(lambda: self._show_pane_with_keyboard(self.matches, self.matches.table))
         self.matches.filled.connect(self.share_out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from smprof_desktop.analysis.names import in_form, readable, shown
+from smprof_desktop.analysis.names import demangled, in_form, readable, shown
 
 
 def test_a_stand_in_is_shown_where_it_is_the_only_one() -> None:
@@ -66,3 +66,18 @@ def test_what_is_no_symbol_stays_as_it_was_recorded(odd: str) -> None:
 )
 def test_the_bare_function_of_a_signature(signature: str, name: str) -> None:
     assert in_form(signature, "base") == name
+
+
+def test_a_symbol_that_grows_without_bound_stays_as_recorded() -> None:
+    """Each part of it holds the one before twice: written out it would fill the memory."""
+
+    def number(at: int) -> str:
+        digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+        return (number(at // 36) if at >= 36 else "") + digits[at % 36]
+
+    def symbol(doublings: int) -> str:
+        parts = ["1pI1aS_E", *(f"1pIS{number(at)}_S{number(at)}_E" for at in range(doublings))]
+        return "_Z1f" + "".join(parts)
+
+    assert demangled(symbol(8)).startswith("f(p<a")
+    assert demangled(symbol(200)) == symbol(200)

@@ -128,7 +128,8 @@ def test_a_pattern_that_makes_others_hang_does_not(tmp_path: Path) -> None:
 def test_lost_names_are_found_by_what_is_shown(tmp_path: Path) -> None:
     writer = ProfileWriter(tmp_path, Manifest())
     process = writer.process(ProcessInfo(host="h", process="0"))
-    columns = {"start_ns": [5], "duration_ns": [2], "name_id": [77], "thread": [1], "side": np.zeros(1, int), "source": np.zeros(1, int)}
+    first = np.zeros(1, int)
+    columns = {"start_ns": [5], "duration_ns": [2], "name_id": [77], "thread": [1], "side": first, "source": first}
     process.append("annotation", columns)
     writer.finish()
     index = read(Profile.open(tmp_path))

@@ -16,6 +16,7 @@ from smprof_desktop.dashboard.figures import Lines
 from smprof_desktop.dashboard.overview import gpu_utilization_over_time
 from smprof_desktop.dashboard.scope import Scope
 from smprof_desktop.slice_ref import SliceRef
+from smprof_desktop.timeline import shown_names
 from smprof_desktop.timeline.colours import DIMMED
 from smprof_desktop.timeline.draw_list import DrawList, Header
 from smprof_desktop.timeline.layout import Frame
@@ -427,3 +428,45 @@ def test_a_column_is_dimmed_as_its_longest_slice_is(tmp_path: Path) -> None:
     for x_px in columns.x_px[lit]:
         begin_ns = (x_px - HEADER_PX) * width_ns
         assert any(begin_ns - width_ns <= at * 500 <= begin_ns + 2 * width_ns for at in range(8))
+
+
+MANGLED = """
+process 0 pid=1 window=0:1000
+thread 1 main
+device 0 H100 used
+kernel 0/7 100+300 _ZN2at6native4copyEi
+kernel 0/7 500+300 "void cutlass::Kernel<float>(int)"
+annotation 1 0+500 "module.py(15): _call<x>"
+"""
+
+
+def test_kernels_are_called_as_recorded_demangled_or_by_their_function(tmp_path: Path) -> None:
+    scene, frame = scene_of(make_profile(tmp_path, MANGLED))
+    module = "module.py(15): _call<x>"
+    expected = {
+        "recorded": {"_ZN2at6native4copyEi", "void cutlass::Kernel<float>(int)", module},
+        "demangled": {"at::native::copy(int)", "void cutlass::Kernel<float>(int)", module},
+        "base": {"at::native::copy", "cutlass::Kernel", module},
+    }
+    for form, texts in expected.items():
+        scene.shown_names.use(form)
+        drawing = scene.draw(frame)
+        assert {label.text for label in drawing.labels} == texts and drawing.is_final
+        anchor = scene.anchor(frame, SliceRef(0, "device", 0), 100)
+        assert anchor is not None
+        hit = scene.hit(frame, anchor[0] + 10, anchor[1])
+        assert hit is not None and hit.name in texts and ("copy" in hit.name)
+
+
+def test_names_take_little_of_one_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a frame has no time for reads as recorded until a later one; nothing is worked out twice."""
+    scene, frame = scene_of(make_profile(tmp_path, MANGLED))
+    monkeypatch.setattr(shown_names, "FRAME_BUDGET_S", -1.0)
+    scene.shown_names.use("demangled")
+    drawing = scene.draw(frame)
+    assert "_ZN2at6native4copyEi" in {label.text for label in drawing.labels}
+    assert not drawing.is_final
+    monkeypatch.setattr(shown_names, "FRAME_BUDGET_S", 60.0)
+    assert "at::native::copy(int)" in {label.text for label in scene.draw(frame).labels}
+    monkeypatch.setattr(shown_names, "in_form", None)
+    assert scene.draw(frame).is_final

@@ -178,3 +178,17 @@ def test_another_profile_is_searched_for_the_same(qtbot: QtBot, page: TimelinePa
     page.timeline.session.close()
     assert not page.timeline.searching.is_busy
     qtbot.keyClick(page.search_bar.edit, Qt.Key.Key_Return)
+
+
+def test_names_in_the_list_follow_the_form_of_kernel_names(qtbot: QtBot, page: TimelinePage) -> None:
+    profile = make_profile(
+        page.timeline.session.profile.processes[0].folder / "other",  # type: ignore[union-attr]
+        "process 0 window=0:9\nthread 1 main\ndevice 0 X used\nkernel 0/7 1+3 _ZN2at4copyEi\nannotation 1 1+2 copy(1)",
+    )
+    page.timeline.session.open(profile)
+    qtbot.waitUntil(lambda: page.is_final)
+    search(qtbot, page, "copy")
+    table = page.matches.table
+    for form, name in (("recorded", "_ZN2at4copyEi"), ("demangled", "at::copy(int)"), ("base", "at::copy")):
+        page.timeline.settings.set("names", form)
+        assert [table.texts(row)[0] for row in range(2)] == [name, "copy(1)"]
