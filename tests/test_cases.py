@@ -156,10 +156,15 @@ CASES: dict[int, tuple[str, ...]] = {
         "analysis/test_durations.py::test_a_million_slices_are_reduced_without_a_stack_of_them",
         "analysis/test_area.py::test_totals_equal_a_slow_twin",
     ),
+    44: ("timeline/test_searching.py::test_the_search_covers_the_whole_profile_not_the_view",),
     45: (f"{HERE}test_e45_nothing_is_capped_silently", "importers/test_round_trip.py::test_kineto"),
     47: (
         "analysis/test_durations.py::test_every_duration_is_in_exactly_one_bin",
         "analysis/test_durations.py::test_linear_bins_are_of_one_whole_width",
+    ),
+    48: (
+        "timeline/test_gestures.py::test_e48_after_fast_scrolling_and_zooming_the_picture_is_whole",
+        "window/test_never_waits.py::test_the_window_goes_on_while_columns_are_read",
     ),
     # G. Device graphs
     55: (f"{KINETO}test_c26_c27_g55_the_correlation_id_decides_whatever_the_call_is_named",),
@@ -181,6 +186,23 @@ CASES: dict[int, tuple[str, ...]] = {
         "analysis/test_names.py::test_what_is_no_symbol_stays_as_it_was_recorded",
     ),
     # I. The window
+    64: (
+        "timeline/test_gestures.py::test_i64_another_screen_scale_has_everything_drawn_anew",
+        "timeline/test_opengl.py::test_both_painters_give_the_same_picture",
+    ),
+    65: ("timeline/test_key_events.py::test_letters_of_movement_act_by_place_and_signs_by_character",),
+    68: (
+        "timeline/test_axis.py::test_every_tick_reads_as_the_time_where_it_stands",
+        "timeline/test_viewport.py::test_neighbouring_nanoseconds_stay_apart_at_todays_date",
+        "timeline/test_viewport.py::test_zooming_in_and_out_again_returns",
+        "timeline/test_viewport.py::test_no_gesture_leaves_the_limits",
+    ),
+    70: (
+        "timeline/test_gestures.py::test_a_touchpad_never_does_two_things_in_one_gesture",
+        "timeline/test_gestures.py::test_fine_turns_of_a_wheel_add_up",
+        "timeline/test_gestures.py::test_a_release_that_was_not_heard_of_leaves_nothing_held",
+        "timeline/test_gestures.py::test_a_held_key_is_let_go_with_the_focus",
+    ),
     69: (
         "timeline/test_opengl.py::test_both_painters_give_the_same_picture",
         "timeline/test_opengl.py::test_software_opengl_counts_as_none",

@@ -20,6 +20,7 @@ from smprof_desktop.settings import Settings
 from smprof_desktop.tasks import Tasks
 from smprof_desktop.timeline.draw_list import Box
 from smprof_desktop.timeline.gestures import NOTCH_FACTOR, drag_mode, overview_part
+from smprof_desktop.timeline.scene import Scene
 from smprof_desktop.timeline.widget import HEADER_PX, TimelineWidget
 from tests.make_profile import make_profile
 
@@ -352,3 +353,33 @@ def test_a_long_flight_leaves_no_timer_thread_or_warning_behind(widget: Timeline
     assert not any(timer.isActive() for timer in widget.findChildren(QTimer))
     qtbot.waitUntil(lambda: threading.active_count() <= threads + 8)
     assert widget.header_px >= 90 and HEADER_PX > 0 and NOTCH_FACTOR > 1
+
+
+def test_i64_another_screen_scale_has_everything_drawn_anew(widget: TimelineWidget, qtbot: QtBot) -> None:
+    before = widget.viewport().grab().toImage()
+    painter = widget.painter()
+    QApplication.sendEvent(widget, QEvent(QEvent.Type.DevicePixelRatioChange))
+    assert widget.painter() is not painter
+    qtbot.waitUntil(lambda: widget.is_final)
+    assert widget.viewport().grab().toImage() == before
+
+
+def test_e48_after_fast_scrolling_and_zooming_the_picture_is_whole(widget: TimelineWidget, qtbot: QtBot) -> None:
+    """What was asked for and is out of sight again neither blocks nor leaves a lane half drawn."""
+    for step in range(60):
+        turn(widget, at_px(widget, 0.5), angle=(0, -120 if step % 3 else 240))
+        turn(widget, at_px(widget, 0.3 + 0.01 * (step % 40)), angle=(0, 120 if step % 2 else -240), modifiers=CTRL)
+        if step % 7 == 0:
+            QApplication.processEvents()
+        if step == 30:
+            widget.tasks.cancel_kind("pictures")
+    qtbot.waitUntil(lambda: widget.is_final)
+    drawn = widget.draw_list()
+    waiting = Scene(widget.opened_scene().opened, lambda text: 7.0 * len(text), widget.opened_scene().metrics)
+    waiting.strips.steps = widget.opened_scene().strips.steps
+    whole = waiting.draw(widget.frame())
+    assert drawn is not None and drawn.is_final and whole.is_final
+    for part in ("slices", "columns", "curves"):
+        mine, right = getattr(drawn, part), getattr(whole, part)
+        assert mine.x_px.tolist() == right.x_px.tolist() and mine.y_px.tolist() == right.y_px.tolist(), part
+        assert mine.width_px.tolist() == right.width_px.tolist() and mine.colour.tolist() == right.colour.tolist(), part

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import multiprocessing
 import os
 import shutil
@@ -312,7 +313,8 @@ def test_unloading_leaves_the_load_page(window: MainWindow, qtbot: QtBot, load: 
 
 
 def descriptors() -> set[str]:
-    """What the program has open on disk and to others, as the system names it."""
+    """What the program has open on disk and to others, as the system names it; what is garbage is not held."""
+    gc.collect()
     found = set()
     for name in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):
