@@ -179,6 +179,7 @@ CASES: dict[int, tuple[str, ...]] = {
     60: (
         f"{KINETO}test_a2_a4_h60_h63_names_come_back_as_they_were",
         "analysis/test_names.py::test_a_symbol_of_thousands_of_characters_has_no_cap",
+        "timeline/test_scene.py::test_kernels_are_called_as_recorded_demangled_or_by_their_function",
         "test_report.py::test_long_names_lose_their_middle",
     ),
     63: (
@@ -190,7 +191,10 @@ CASES: dict[int, tuple[str, ...]] = {
         "timeline/test_gestures.py::test_i64_another_screen_scale_has_everything_drawn_anew",
         "timeline/test_opengl.py::test_both_painters_give_the_same_picture",
     ),
-    65: ("timeline/test_key_events.py::test_letters_of_movement_act_by_place_and_signs_by_character",),
+    65: (
+        "timeline/test_key_events.py::test_letters_of_movement_act_by_place_and_signs_by_character",
+        "window/test_pages.py::test_keys_are_changed_on_the_shortcuts_page",
+    ),
     68: (
         "timeline/test_axis.py::test_every_tick_reads_as_the_time_where_it_stands",
         "timeline/test_viewport.py::test_neighbouring_nanoseconds_stay_apart_at_todays_date",
