@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -113,6 +113,8 @@ class Table:
     """One a row, or none at all."""
     totals: tuple[Any, ...] | None = None
     note: str = ""
+    column_doors: Mapping[int, Sequence[Door | None]] = field(default_factory=dict)
+    """Doors of the cells of some columns, by their place, one a row. The other cells lead where their row does."""
 
 
 @dataclass(frozen=True)
