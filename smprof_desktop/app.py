@@ -66,10 +66,12 @@ def run(
     range_ns: Range | None = None,
     select: str | None = None,
     lanes: LaneView | None = None,
+    step: str | None = None,
 ) -> int:
     """Open the window, load the targets beside it, return the exit code once it is closed.
 
-    `page`, `range_ns`, `select` and `lanes` are shown once the targets are loaded; without targets `page` at once.
+    `page`, `range_ns`, `select`, `lanes` and `step` are shown once the targets are loaded; without targets `page`
+    at once.
     Without a range the selected slice is framed.
 
     Raises:
@@ -92,7 +94,9 @@ def run(
     if targets:
         # Imports on the task's thread would hold up the first picture.
         window.painted.connect(
-            lambda: window.load(targets, lambda: _show_asked(window, page or "dashboard", range_ns, select, lanes))
+            lambda: window.load(
+                targets, lambda: _show_asked(window, page or "dashboard", range_ns, select, lanes, step)
+            )
         )
     elif page is not None:
         window.go_to_page(page)
@@ -124,6 +128,8 @@ def snapshot(
     scale: float = 1.0,
     progress: Progress = silent,
     lanes: LaneView | None = None,
+    step: str | None = None,
+    section: str | None = None,
 ) -> None:
     """Write one page as a PNG of `size` × `scale` pixels, without a screen, once everything visible on it is final.
 
@@ -155,7 +161,9 @@ def snapshot(
         window.show()
         if targets:
             session.open(_open_targets(targets, progress, lambda: False), targets)
-        _show_asked(window, page, range_ns, select, lanes, must_find=True)
+        _show_asked(window, page, range_ns, select, lanes, step, must_find=True)
+        if section is not None and not (hasattr(window.page, "show_section") and window.page.show_section(section)):
+            raise ProfileError(f"There is no section {section[:200]!r} on this page; write it as its tab does.")
         _wait_until_final(application, window, tasks)
         _write(window, out, scale)
     finally:
@@ -196,10 +204,13 @@ def _show_asked(
     range_ns: Range | None,
     select: str | None,
     lanes: LaneView | None = None,
+    step: str | None = None,
     must_find: bool = False,
 ) -> None:
     """Show the page, range, slice and lanes of the command line. Raises ProfileError, or says it in the window."""
     profile = window.session.profile
+    if profile is not None and step is not None:
+        window.session.notes.lend({"step": step[:1_000]})  # shown, not noted
     window.go_to_page(page)
     if profile is None:
         return

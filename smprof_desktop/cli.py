@@ -102,6 +102,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     _add_range(parser)
     _add_select(parser)
     _add_lanes(parser)
+    _add_step(parser)
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     parser.set_defaults(run=_open_window)
     return parser.parse_args(arguments)
@@ -129,7 +130,7 @@ def _report_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", metavar="FILE", help="write the figures as JSON; - is standard output")
     parser.add_argument("--html", metavar="FILE", help="write the tables as one HTML page; - is standard output")
     _add_range(parser)
-    parser.add_argument("--step", metavar="NAME", help="name or stem of the annotations to take as steps")
+    _add_step(parser)
     parser.set_defaults(run=_report)
 
 
@@ -165,6 +166,8 @@ def _snapshot_arguments(parser: argparse.ArgumentParser) -> None:
     _add_range(parser)
     _add_select(parser)
     _add_lanes(parser)
+    _add_step(parser)
+    parser.add_argument("--section", metavar="TITLE", help="section of the dashboard to draw")
     parser.add_argument("--theme", choices=("light", "dark"), default="light")
     parser.add_argument("--scale", type=_scale, default=1.0, metavar="N", help="pixels of the picture per pixel")
     parser.set_defaults(run=_snapshot)
@@ -214,6 +217,12 @@ def _add_select(parser: argparse.ArgumentParser) -> None:
         metavar="TEXT",
         help="select the first slice of that name, or that contains it; framed unless --range is given; "
         "a copied link names a slice as #HOST/PROCESS/TABLE/ROW@START:NAME",
+    )
+
+
+def _add_step(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--step", metavar="NAME", help="name, stem or pattern (*, ?) of the annotations to take as steps"
     )
 
 
@@ -288,7 +297,7 @@ def _open_window(options: argparse.Namespace) -> int:
         targets.check(options.targets)
     from smprof_desktop.app import run
 
-    return int(run(options.targets, options.page, options.range_ns, options.select, options.lanes))
+    return int(run(options.targets, options.page, options.range_ns, options.select, options.lanes, options.step))
 
 
 def _import(options: argparse.Namespace) -> int:
@@ -388,6 +397,8 @@ def _snapshot(options: argparse.Namespace) -> int:
             options.scale,
             progress,
             options.lanes,
+            options.step,
+            options.section,
         )
     return 0
 

@@ -57,8 +57,8 @@ class Card(QFrame):
         head.addWidget(label(panel.title, "card_title", wraps=True), 1)
         for option in panel.options:
             box = self._spin_box(option, (options or {}).get(option.key, option.default))
-            head.addWidget(label(option.title, "muted"), 0, Qt.AlignmentFlag.AlignTop)
-            head.addWidget(box, 0, Qt.AlignmentFlag.AlignTop)
+            head.addWidget(label(option.title, "muted"), 0, Qt.AlignmentFlag.AlignVCenter)
+            head.addWidget(box, 0, Qt.AlignmentFlag.AlignVCenter)
         question = self._question = QToolButton()
         question.setText("?")
         question.setAutoRaise(True)

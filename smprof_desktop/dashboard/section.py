@@ -42,6 +42,7 @@ class Section(QScrollArea):
         for column in range(SIXTHS):
             self._grid.setColumnStretch(column, 1)
         outer.addLayout(self._grid)
+        outer.setSpacing(10)
         self._below = QVBoxLayout()
         outer.addLayout(self._below)
         outer.addStretch()

@@ -147,11 +147,12 @@ class DashboardView(QWidget):
         """Work every figure out for the whole profile."""
         self.bar.show_whole()
 
-    def show_section(self, title: str) -> None:
-        """Bring a section to the front."""
+    def show_section(self, title: str) -> bool:
+        """Bring a section to the front; whether there is one of that title."""
         titles = [section.title for section in self.sections]
         if title in titles:
             self.tabs.setCurrentIndex(titles.index(title))
+        return title in titles
 
     def refresh(self) -> None:
         """Work every figure out again for what the controls say, those of the section in front first."""

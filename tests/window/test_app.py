@@ -185,3 +185,14 @@ def test_the_window_does_not_wait_for_what_only_pages_need() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_step_and_a_section_of_the_command_line_are_shown(qtbot: QtBot, tmp_path: Path) -> None:
+    profile = write_profile(tmp_path / "profile", "annotation 1 0+60 load_1\nannotation 1 70+20 load_2")
+    made = {}
+    for name, step, section in (("plain", None, None), ("step", "load", None), ("section", None, "Overview")):
+        app.snapshot([str(profile)], "dashboard", tmp_path / name, (1280, 2600), step=step, section=section)
+        made[name] = (tmp_path / name).read_bytes()
+    assert made["plain"] == made["section"] != made["step"]
+    with pytest.raises(ProfileError, match="no section"):
+        app.snapshot([str(profile)], "dashboard", tmp_path / "none", section="Nope")
