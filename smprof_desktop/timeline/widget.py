@@ -720,8 +720,10 @@ class TimelineWidget(QAbstractScrollArea):
                 self.painter().paint(drawing, painter)
             except PaintFault as fault:
                 self.painting_failed.emit(str(fault))
-            if self.scene is not None and self.scene.is_late:
-                self.viewport().update()
+            if self.scene is not None:
+                self.scene.painted()
+                if self.scene.is_late:
+                    self.viewport().update()
             self._fetch()
             self.linking.renew()
         if drawing is None or not drawing.headers:
