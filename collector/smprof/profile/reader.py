@@ -6,13 +6,14 @@ import json
 import re
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from smprof.profile import columns as cols
 from smprof.profile.assemble import assemble
@@ -53,6 +54,17 @@ _POINTS_TO = {
     ("host", "op"): "host",
 }
 """What the positions in a column point to; an empty table stands for every table."""
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """One argument of many rows: `id` ascends. Where it is an integer, it stands in `integer` and `code` is NONE;
+    otherwise `code` is its position in `values`."""
+
+    id: NDArray[np.int64]
+    integer: NDArray[np.int64]
+    code: NDArray[np.int64]
+    values: list[Any]
 
 
 class ProcessProfile:
@@ -100,6 +112,22 @@ class ProcessProfile:
             if at >= begin and int(args["id"][at]) == row:
                 found[key] = _value(args.arrow("text")[at].as_py(), int(args["integer"][at]))
         return found
+
+    def arguments(self, table: str, key: str) -> Arguments:
+        """One argument of all rows of a table that have it."""
+        args, code = self.table("args"), column("args", "table").choices.index(table)
+        for owner, word, begin, end in self._argument_runs():
+            if owner == code and word == key:
+                words = args.arrow_part("text", begin, end).combine_chunks().dictionary_encode()
+                words = words.combine_chunks() if isinstance(words, pa.ChunkedArray) else words
+                return Arguments(
+                    args.part("id", begin, end),
+                    args.part("integer", begin, end),
+                    words.indices.fill_null(NONE).to_numpy(zero_copy_only=False).astype(np.int64),
+                    [_value(text, NONE) for text in words.dictionary.to_pylist()],
+                )
+        none = np.zeros(0, np.int64)
+        return Arguments(none, none, none, [])
 
     def forget(self) -> None:
         """Let go of all columns in memory; they are read again when asked for."""

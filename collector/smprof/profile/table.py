@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from smprof.profile import columns as cols
@@ -260,6 +261,21 @@ class Table:
     def arrow(self, name: str) -> Any:
         """A text column as an Arrow array."""
         return self._get(name)
+
+    def arrow_part(self, name: str, begin: int, end: int) -> Any:
+        """Rows [begin, end) of a text column as a chunked Arrow array; reads no more than their row groups."""
+        begin, end = max(begin, 0), max(min(end, self._rows), begin, 0)
+        first, last = bisect_right(self._ends, begin), bisect_left(self._ends, end)
+        if begin >= end or name in self._columns or self._load_piece is None:
+            whole = self._get(name)
+            chunks = whole.chunks if isinstance(whole, pa.ChunkedArray) else [whole]
+            return pa.chunked_array(chunks).slice(begin, end - begin)
+        origin = self._ends[first - 1] if first else 0
+        pieces = [self._load_piece(column(self.name, name), index) for index in range(first, last + 1)]
+        chunks = [
+            part for piece in pieces for part in (piece.chunks if isinstance(piece, pa.ChunkedArray) else [piece])
+        ]
+        return pa.chunked_array(chunks).slice(begin - origin, end - begin)
 
     def texts(self, name: str) -> list[str | None]:
         """A text column as Python texts."""
