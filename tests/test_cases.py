@@ -166,6 +166,11 @@ CASES: dict[int, tuple[str, ...]] = {
         "timeline/test_gestures.py::test_e48_after_fast_scrolling_and_zooming_the_picture_is_whole",
         "window/test_never_waits.py::test_the_window_goes_on_while_columns_are_read",
     ),
+    # F. Several ranks
+    49: ("dashboard/test_idle_and_ranks.py::test_f49_f50_clocks_that_are_not_aligned_are_not_compared",),
+    50: ("dashboard/test_idle_and_ranks.py::test_f49_f50_clocks_that_are_not_aligned_are_not_compared",),
+    51: ("dashboard/test_idle_and_ranks.py::test_f51_waiting_for_the_last_rank_is_no_transfer",),
+    53: ("dashboard/test_idle_and_ranks.py::test_f53_all_ranks_stand_on_one_page",),
     # G. Device graphs
     55: (f"{KINETO}test_c26_c27_g55_the_correlation_id_decides_whatever_the_call_is_named",),
     56: (

@@ -97,6 +97,45 @@ def intersect(
     return np.maximum(starts[mine], other_starts[theirs]), np.minimum(ends[mine], other_ends[theirs])
 
 
+def subtract(
+    starts: NDArray[Any], ends: NDArray[Any], other_starts: NDArray[Any], other_ends: NDArray[Any]
+) -> tuple[Int64s, Int64s]:
+    """The parts of a set outside another, as disjoint sorted intervals."""
+    starts, ends = union(starts, ends)
+    other_starts, other_ends = union(other_starts, other_ends)
+    if not len(starts) or not len(other_starts):
+        return starts, ends
+    low, high = min(starts[0], other_starts[0]), max(ends[-1], other_ends[-1])
+    return intersect(starts, ends, np.append(low, other_ends), np.append(other_starts, high))
+
+
+def pieces_within(
+    starts: NDArray[Any], ends: NDArray[Any], other_starts: NDArray[Any], other_ends: NDArray[Any]
+) -> tuple[Int64s, Int64s, Int64s]:
+    """The parts of intervals, which may overlap, inside a set of disjoint sorted ones: (place in `starts`, start, end).
+
+    In the order of `starts`, then of time.
+    """
+    first = np.searchsorted(other_ends, starts, side="right")
+    behind = np.searchsorted(other_starts, ends, side="left")
+    counts = np.where(starts < ends, np.maximum(behind - first, 0), 0)
+    mine = np.repeat(np.arange(len(starts)), counts)
+    theirs = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(first, counts)
+    return mine, np.maximum(starts[mine], other_starts[theirs]), np.minimum(ends[mine], other_ends[theirs])
+
+
+def parts_apart(starts: Int64s, ends: Int64s) -> tuple[Int64s, Int64s]:
+    """Of intervals by start, the part of each in which none of those before it runs; empty where there is none.
+
+    They are disjoint and make up the union, so that each moment of it belongs to one of the intervals.
+    """
+    if not len(starts):
+        return starts, ends
+    reached = np.maximum.accumulate(ends)
+    apart = np.append(starts[:1], np.maximum(starts[1:], reached[:-1]))
+    return apart, np.maximum(ends, apart)
+
+
 def covered_before(starts: NDArray[Any], ends: NDArray[Any], times: NDArray[Any]) -> NDArray[Any]:
     """For each time, the length before it of a set of disjoint sorted intervals (what `union` returns)."""
     times = np.asarray(times, np.int64)

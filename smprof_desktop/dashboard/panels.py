@@ -8,8 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from smprof_desktop.dashboard import cpu_panels, kernel_pies, overview
+from smprof_desktop.dashboard.collective_panels import COLLECTIVE_PANELS
 from smprof_desktop.dashboard.figures import Histogram, Lines, Pie
+from smprof_desktop.dashboard.idle_panels import IDLE_PANELS
+from smprof_desktop.dashboard.kernel_panels import KERNEL_PANELS
+from smprof_desktop.dashboard.memory_panels import MEMORY_PANELS
 from smprof_desktop.dashboard.panel import DEVICE_TIME, SECTIONS, Option, Panel
+from smprof_desktop.dashboard.step_panels import STEP_PANELS
 
 __all__ = ["PANELS", "SECTIONS", "Option", "Panel"]
 
@@ -145,5 +150,10 @@ PANELS: Sequence[Panel] = (
         "by pinned memory "
         "and asynchronous copies.",
     ),
+    *IDLE_PANELS,
+    *COLLECTIVE_PANELS,
+    *STEP_PANELS,
+    *MEMORY_PANELS,
+    *KERNEL_PANELS,
 )
 """In the order of the page."""
