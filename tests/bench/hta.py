@@ -43,7 +43,7 @@ def ours(path: Path) -> dict[str, object]:
     scope = Scope(profile)
     why = idle_panels.idle_by_cause(scope)
     (device, *_) = activity.of_scope(scope).devices
-    result = {
+    result: dict[str, object] = {
         "parts_ns": dict(zip(idle_panels.PART_NAMES, device.parts_ns, strict=True)),
         "overlap_percent": overlap.overlap_percent(device.parts_ns),
         "idle_ns": {share.name: share.value for share in why.shares} if isinstance(why, Pie) else {},
