@@ -153,8 +153,8 @@ def greatest_per_bin(samples: Samples, edges_ns: Int64s) -> Float64s:
     if not len(times_ns):
         return result
     first, behind = np.searchsorted(times_ns, edges_ns[:-1], "left"), np.searchsorted(times_ns, edges_ns[1:], "left")
-    before = first - 1
-    result[before >= 0] = values[before[before >= 0]]
+    at_begin = np.searchsorted(times_ns, edges_ns[:-1], "right") - 1
+    result[at_begin >= 0] = values[at_begin[at_begin >= 0]]
     filled = np.flatnonzero(behind > first)
     if len(filled):
         # A pair of edges for each filled bin: what lies between a bin's end and the next one's begin is left out.

@@ -13,6 +13,8 @@ from smprof_desktop.dashboard.figures import Histogram, Lines, Pie
 from smprof_desktop.dashboard.idle_panels import IDLE_PANELS
 from smprof_desktop.dashboard.kernel_panels import KERNEL_PANELS
 from smprof_desktop.dashboard.memory_panels import MEMORY_PANELS
+from smprof_desktop.dashboard.kernel_panels import KERNEL_PANELS
+from smprof_desktop.dashboard.memory_panels import MEMORY_PANELS
 from smprof_desktop.dashboard.panel import DEVICE_TIME, SECTIONS, Option, Panel
 from smprof_desktop.dashboard.step_panels import STEP_PANELS
 
@@ -153,6 +155,8 @@ PANELS: Sequence[Panel] = (
     *IDLE_PANELS,
     *COLLECTIVE_PANELS,
     *STEP_PANELS,
+    *MEMORY_PANELS,
+    *KERNEL_PANELS,
     *MEMORY_PANELS,
     *KERNEL_PANELS,
 )
