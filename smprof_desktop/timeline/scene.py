@@ -18,15 +18,16 @@ from smprof_desktop.timeline import arrows, overlays
 from smprof_desktop.timeline.all_links import LinksInView, Request
 from smprof_desktop.timeline.arrangement import NOTE_KIND, Arrangement
 from smprof_desktop.timeline.axis import Axis, base_label, ticks
-from smprof_desktop.timeline.colours import COUNTER, CURVE, DENSITY, DIMMED
+from smprof_desktop.timeline.colours import COUNTER, CURVE, DENSITY
 from smprof_desktop.timeline.curves import curve_rects, mean_in_view, share_line, share_text, value_text
-from smprof_desktop.timeline.draw_list import Arrow, Box, DrawList, Header, Hit, Label, Rects
-from smprof_desktop.timeline.labels import MIN_LABEL_PX, Elider, TextWidth
+from smprof_desktop.timeline.draw_list import Arrow, Box, DrawList, Header, Hit, Rects
+from smprof_desktop.timeline.labels import Elider, TextWidth
 from smprof_desktop.timeline.ladder import UNKNOWN_NAME, Columns
 from smprof_desktop.timeline.lanes import GROUPS, SLICE_LANES, Lane, LaneTree, Row, build
 from smprof_desktop.timeline.layout import Frame, Layout, Metrics, Placed, layout_of
 from smprof_desktop.timeline.links import Link, Selected, look_up
 from smprof_desktop.timeline.maker import Curve, Maker, RowPicture, Window
+from smprof_desktop.timeline.masses import GAP_FROM_PX, Masses, Parts, below
 from smprof_desktop.timeline.memory import Later
 from smprof_desktop.timeline.pictures import FRAME_BUDGET_S, Key, Pictures, Want
 from smprof_desktop.timeline.shown_names import ShownNames
@@ -36,23 +37,9 @@ from smprof_desktop.timeline.viewport import Limits, Viewport
 if TYPE_CHECKING:
     from smprof.profile.reader import Profile
 
-MIN_COLUMN_SHARE = 0.25
-"""Height of the emptiest column, as a share of the row: a lone short slice must stay visible."""
 HIT_PX = 2.0
 """A slice this near to the pointer counts as hit where none lies under it."""
-DEVICE_TABLE = SLICE_TABLES.index("device")
-_GAP_FROM_PX = 3.0
 _FAR_PX = 1e6
-
-
-@dataclass
-class _Parts:
-    """What the visible rows contribute, before it becomes pixels."""
-
-    pictures: list[tuple[RowPicture, float, int]]
-    curves: list[Rects]
-    scrolled_px: float
-    """Where the scrolled lanes begin in the widget, below the pinned ones."""
 
 
 class DrawnRow(NamedTuple):
@@ -106,6 +93,7 @@ class Scene:
         self._elider = Elider(text_width)
         self.strips = Strips(self.metrics, self._elider, self.axis)
         self._pictures = Pictures(self._maker)
+        self._masses = Masses(self._maker.names, self._elider, self.metrics, self.shown_names)
         self.area_runs = overlays.AreaRuns()
         self._layout: tuple[frozenset[str], Arrangement, Layout] | None = None
 
@@ -169,13 +157,13 @@ class Scene:
         self._pictures.begin_frame(budget_s, None if self._waits else FRAME_BUDGET_S)
         placed = self.placed(frame)
         in_sight = placed.in_sight()
-        parts = _Parts([], [], self.top_px + placed.stuck_px)
+        parts = Parts([], [], self.top_px + placed.stuck_px)
         headers = [self._draw_header(index, placed, frame, parts) for index in in_sight]
         if headers:
             shown = [placed.layout.lanes[index] for index in in_sight]
             keys = {lane.key for lane in shown} | {_overview_key(frame)}
             self._pictures.forget_hidden({r for lane in shown for r in lane.rows}, keys)
-        columns, slices, instants, labels = self._pixels(parts, frame)
+        columns, slices, instants, labels = self._masses.of(parts, frame, self.top_px, self.matches)
         linked, links = self._arrows(frame), self._all_links(frame)
         view, strips = frame.view, self.strips.draw(frame)
         self._maker.frames.drawn()
@@ -400,7 +388,7 @@ class Scene:
             return top_px, top_px + self.metrics.row_px
         return top_px, top_px + float(layout.height_px[index])
 
-    def _draw_header(self, index: int, placed: Placed, frame: Frame, parts: _Parts) -> Header:
+    def _draw_header(self, index: int, placed: Placed, frame: Frame, parts: Parts) -> Header:
         """Add what a lane shows; its header."""
         layout = placed.layout
         lane = layout.lanes[index]
@@ -441,7 +429,7 @@ class Scene:
             return len(lane.rows)
         return 0 if lane.is_dense_when_collapsed else 1
 
-    def _draw_lane(self, lane: Lane, frame: Frame, y_px: float, height_px: float, parts: _Parts, is_stuck: bool) -> str:
+    def _draw_lane(self, lane: Lane, frame: Frame, y_px: float, height_px: float, parts: Parts, is_stuck: bool) -> str:
         """Add what a lane shows; the text of its share or value in view."""
         view, layout = frame.view, self.layout(frame)
         if lane.counters:
@@ -467,16 +455,16 @@ class Scene:
         y_px: float,
         height_px: float,
         colour: int,
-        parts: _Parts,
+        parts: Parts,
         is_stuck: bool,
     ) -> None:
         rects = curve_rects(curve, bounds, frame.view, frame.header_px, y_px, height_px, colour)
         if not is_stuck and parts.scrolled_px > self.top_px and y_px < parts.scrolled_px:
-            rects = _below(rects, np.full(len(rects), True), parts.scrolled_px)
+            rects = below(rects, np.full(len(rects), True), parts.scrolled_px)
         parts.curves.append(rects)
 
     def _draw_counter(
-        self, lane: Lane, frame: Frame, y_px: float, height_px: float, parts: _Parts, is_stuck: bool
+        self, lane: Lane, frame: Frame, y_px: float, height_px: float, parts: Parts, is_stuck: bool
     ) -> str:
         found = self._pictures.counter(lane, frame.view)
         if found is None:
@@ -487,101 +475,6 @@ class Scene:
         self._add_curve(curve, (low, high), frame, y_px + 2, height_px - 4, COUNTER, parts, is_stuck)
         mean = mean_in_view(curve, frame.view)
         return value_text(mean, lane.unit) if mean is not None else ""
-
-    def _pixels(self, parts: _Parts, frame: Frame) -> tuple[Rects, Rects, Rects, tuple[Label, ...]]:
-        """Columns, slices, slices of no length, and labels, in widget pixels, cut to the view."""
-        view, row_px = frame.view, self.metrics.row_px - 1
-        pictures = [p for p, _, _ in parts.pictures]
-        if not pictures:
-            return Rects.empty(), Rects.empty(), Rects.empty(), ()
-        tops = np.array([y for _, y, _ in parts.pictures])
-
-        begin = np.concatenate([p.bin_ns for p in pictures])
-        bins = [len(p.bin_ns) for p in pictures]
-        y_px = np.repeat(tops, bins)
-        x0 = np.floor(view.xs_px(begin))
-        x1 = np.floor(view.xs_px(begin + np.repeat([np.int64(1 << max(p.window.level, 0)) for p in pictures], bins)))
-        seen = (x1 >= 0) & (x0 < view.width_px)
-        x0, x1 = np.maximum(x0[seen], 0.0), np.minimum(x1[seen], view.width_px)
-        share = np.concatenate([p.share for p in pictures])[seen]
-        height = np.round(row_px * (MIN_COLUMN_SHARE + (1 - MIN_COLUMN_SHARE) * np.minimum(share, 1.0)))
-        columns = Rects(
-            x0 + frame.header_px, y_px[seen] + row_px - height, np.maximum(x1 - x0, 1.0), height,
-            self._colours(parts, [p.bin_colour for p in pictures], [p.bin_name_id for p in pictures])[seen],
-        )  # fmt: skip
-
-        start = np.concatenate([p.start_ns for p in pictures])
-        end = np.concatenate([p.end_ns for p in pictures])
-        counts = [len(p.start_ns) for p in pictures]
-        owner = np.repeat(np.arange(len(pictures)), counts)
-        x0, x1 = view.xs_px(start), view.xs_px(end)
-        at = np.flatnonzero((x1 >= 0) & (x0 < view.width_px))
-        x0, x1, owner = np.maximum(x0[at], -_GAP_FROM_PX), np.minimum(x1[at], view.width_px + _GAP_FROM_PX), owner[at]
-        colour = self._colours(parts, [p.colour for p in pictures], [p.name_id for p in pictures])[at]
-        is_instant = start[at] == end[at]
-        width = x1 - x0
-        width = np.where(width >= _GAP_FROM_PX, width - 1.0, np.maximum(width, 1.0))
-        full = np.full(len(at), row_px)
-        every = Rects(x0 + frame.header_px, tops[owner], width, full, colour)
-        of_device = (np.concatenate([p.table for p in pictures]) == DEVICE_TABLE)[at]
-        labels = self._labels(
-            parts, frame, np.concatenate([p.name_id for p in pictures])[at], every, owner, ~is_instant, of_device
-        )
-        slices, instants = _masked(every, ~is_instant), _masked(every, is_instant)
-        is_cut = (tops < parts.scrolled_px) & (tops + self.metrics.row_px > parts.scrolled_px)
-        if parts.scrolled_px > self.top_px and is_cut.any():
-            cut = is_cut[owner]
-            columns = _below(columns, np.repeat(is_cut, bins)[seen], parts.scrolled_px)
-            slices = _below(slices, cut[~is_instant], parts.scrolled_px)
-            instants = _below(instants, cut[is_instant], parts.scrolled_px)
-        return columns, slices, instants, labels
-
-    def _colours(
-        self, parts: _Parts, colours: list[NDArray[np.uint8]], name_ids: list[NDArray[np.int32]]
-    ) -> NDArray[np.uint8]:
-        """The colours of all pictures, those dimmed that a search has not found."""
-        if self.matches is not None:
-            matches = [self.matches[process] for _, _, process in parts.pictures]
-            colours = [
-                np.where(known[ids], colour, np.uint8(DIMMED))
-                for known, ids, colour in zip(matches, name_ids, colours, strict=True)
-            ]
-        return np.concatenate(colours)
-
-    def _labels(
-        self,
-        parts: _Parts,
-        frame: Frame,
-        name_id: NDArray[np.int32],
-        rects: Rects,
-        owner: NDArray[np.int64],
-        wanted: NDArray[np.bool_],
-        of_device: NDArray[np.bool_],
-    ) -> tuple[Label, ...]:
-        left = np.maximum(rects.x_px, frame.header_px)
-        room = np.minimum(rects.x_px + rects.width_px, frame.header_px + frame.view.width_px) - left
-        wide = np.flatnonzero(wanted & (room >= MIN_LABEL_PX))
-        names = [self._maker.names[process] for _, _, process in parts.pictures]
-        height = self.metrics.row_px - 1
-        labels = []
-        rows = zip(
-            left[wide].tolist(),
-            rects.y_px[wide].tolist(),
-            room[wide].tolist(),
-            name_id[wide].tolist(),
-            owner[wide].tolist(),
-            (rects.colour[wide] == DIMMED).tolist(),
-            of_device[wide].tolist(),
-            strict=True,
-        )
-        shown = self.shown_names
-        shown.begin_frame()
-        for x_px, y_px, width_px, name, index, is_dimmed, is_of_device in rows:
-            full = names[index].text(name)
-            text = self._elider.elided(shown.text(full) if is_of_device else full, width_px - 8)
-            if text:
-                labels.append(Label(x_px + 4, y_px, height, text, is_dimmed))
-        return tuple(labels)
 
     def _selection_box(self, frame: Frame) -> Box | None:
         ref = frame.selection
@@ -597,8 +490,8 @@ class Scene:
             start_ns, end_ns = self.times_of(ref)
         except Later:
             return None
-        x0 = min(max(frame.view.x_px(start_ns), -_GAP_FROM_PX), _FAR_PX)
-        x1 = min(max(frame.view.x_px(end_ns), -_GAP_FROM_PX), frame.view.width_px + _GAP_FROM_PX)
+        x0 = min(max(frame.view.x_px(start_ns), -GAP_FROM_PX), _FAR_PX)
+        x1 = min(max(frame.view.x_px(end_ns), -GAP_FROM_PX), frame.view.width_px + GAP_FROM_PX)
         index = layout.index[lane.key]
         y_px = self.top_px + placed.y_px(index) + self.metrics.gap_px / 2 + place[1] * self.metrics.row_px
         bottom_px = y_px + self.metrics.row_px - 1
@@ -702,16 +595,3 @@ def with_scroll(frame: Frame, scroll_px: float, scene: Scene) -> Frame:
 def _overview_key(frame: Frame) -> str:
     """What the overview's curve is kept under: it follows the width alone."""
     return f"overview {int(frame.view.width_px)}"
-
-
-def _masked(rects: Rects, mask: NDArray[np.bool_]) -> Rects:
-    if mask.all():
-        return rects
-    return Rects(rects.x_px[mask], rects.y_px[mask], rects.width_px[mask], rects.height_px[mask], rects.colour[mask])
-
-
-def _below(rects: Rects, wanted: NDArray[np.bool_], top_px: float) -> Rects:
-    """The rectangles, those that are `wanted` cut off at `top_px` and left out where they lie above it."""
-    cut_px = np.where(wanted, np.clip(top_px - rects.y_px, 0.0, rects.height_px), 0.0)
-    cut = Rects(rects.x_px, rects.y_px + cut_px, rects.width_px, rects.height_px - cut_px, rects.colour)
-    return _masked(cut, cut.height_px > 0)

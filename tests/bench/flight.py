@@ -2,8 +2,8 @@
 
     flight.py PROFILE [PASSES]
 
-The views stand in flight.json. Each frame shows 64 rows of slices, 1,500 px of lanes and their headers; a pass begins
-with nothing in memory. Of several passes each figure is the least, since others may use the machine.
+The views stand in flight.json. Each frame shows 64 rows, 1,500 px of lanes and their headers; a row is one line of a
+lane, of slices or a curve, and the headers of groups between them come on top. A pass begins with nothing in memory. Of several passes each figure is the least, since others may use the machine.
 
 `median_ms`, `p99_ms` (of the worst quarter): what the thread that draws spends on a frame of the flight, from layout to
 painted image. It draws what is in memory 60 times a second while a thread beside it reads, as the widget does. A frame
@@ -34,7 +34,7 @@ from PySide6.QtGui import QFont, QFontMetricsF, QGuiApplication, QImage, QPainte
 from smprof.profile.reader import Profile
 from smprof_desktop.timeline import pictures
 from smprof_desktop.timeline.colours import LIGHT
-from smprof_desktop.timeline.lanes import SLICE_LANES
+from smprof_desktop.timeline.lanes import CURVES, SLICE_LANES
 from smprof_desktop.timeline.layout import Frame, Metrics
 from smprof_desktop.timeline.paint_raster import RasterPainter
 from smprof_desktop.timeline.scene import Opened, Scene
@@ -97,14 +97,17 @@ class Flight:
         self.profile.close()
 
     def _row_tops_px(self, scene: Scene) -> list[float]:
-        """The top of every row of slices in the scrolled area, from top to bottom, by a scene that reads nothing."""
+        """The top of every row in the scrolled area, from top to bottom, by a scene that reads nothing."""
         whole = Viewport(scene.limits.begin_ns, scene.limits.end_ns, LANES_PX)
         tops_px = []
         for header in scene.draw(Frame(whole, self._expanded, 1e6, HEADER_PX)).headers:
             lane = self.opened.tree.by_key[header.key]
+            top_px = header.y_px - scene.top_px
             if lane.kind in SLICE_LANES:
-                top_px = header.y_px - scene.top_px + scene.metrics.gap_px / 2
+                top_px += scene.metrics.gap_px / 2
                 tops_px += [top_px + row * scene.metrics.row_px for row in range(len(lane.rows))]
+            elif lane.kind in CURVES:
+                tops_px.append(top_px)
         return tops_px
 
 
