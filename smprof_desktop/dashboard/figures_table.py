@@ -180,6 +180,8 @@ class FiguresModel(QAbstractTableModel, Generic[R]):
         column = self.columns[section]
         if role == Qt.ItemDataRole.DisplayRole:
             return column.title
+        if role == Qt.ItemDataRole.InitialSortOrderRole:
+            return Qt.SortOrder.DescendingOrder if column.is_number else Qt.SortOrder.AscendingOrder
         if role == Qt.ItemDataRole.ToolTipRole and column.tip:
             return tooltip(column.tip)
         if role == Qt.ItemDataRole.TextAlignmentRole:
@@ -189,8 +191,18 @@ class FiguresModel(QAbstractTableModel, Generic[R]):
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         self.layoutAboutToBeChanged.emit()
+        held = self.persistentIndexList()
+        rows = [self.row_of(index) for index in held]
         self._sorted_by, self._order = column, order
         self._sort()
+        # What is selected stays so, wherever it stands now.
+        places = (
+            {id(row): place for place, row in enumerate(self.rows, 1)} if any(row is not None for row in rows) else {}
+        )
+        for index, row in zip(held, rows, strict=True):
+            place = 0 if row is None else places[id(row)]
+            is_shown = place < self.rowCount()
+            self.changePersistentIndex(index, self.index(place, index.column()) if is_shown else QModelIndex())
         self.layoutChanged.emit()
 
 
@@ -251,7 +263,7 @@ class FiguresTable(QWidget):
         layout.addWidget(self.sum)
         layout.addWidget(self.unshown)
         model.modelReset.connect(self._on_reset)
-        model.layoutChanged.connect(self._hide_sum_among_rows)
+        model.layoutChanged.connect(self._on_sorted)
         self._on_reset()
 
     def copy_selected(self) -> None:
@@ -351,6 +363,15 @@ class FiguresTable(QWidget):
     def _hide_sum_among_rows(self) -> None:
         if self.model.rowCount():
             self.view.setRowHidden(0, True)
+
+    def _on_sorted(self) -> None:
+        """What comes first now is what was asked for, unless a row is chosen: that stays in sight."""
+        self._hide_sum_among_rows()
+        chosen = self.view.selectionModel().selectedRows() if self.view.selectionModel() is not None else []
+        if chosen:
+            self.view.scrollTo(chosen[0])
+        else:
+            self.view.scrollToTop()
 
     def _follow(self, value: int) -> None:
         self.sum.horizontalScrollBar().setValue(value)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from smprof_desktop.timeline.widget import TimelineWidget
 
 DRAG_FROM_PX = 4
-GRIP_PX = 4
+GRIP_PX = 5
+GRIP_OVER_LANES_PX = 1
 OVERVIEW_GRIP_PX = 6.0
 EDGE_PX = 5.0
 """An end of the area is held this near to it."""
@@ -280,7 +281,8 @@ class Gestures:
     def _part_at(self, position: QPointF) -> str:
         """What a press there drags at once: grip, overview, an edge of its handle; empty elsewhere."""
         timeline, scene = self._timeline, self._timeline.opened_scene()
-        if abs(position.x() - timeline.header_px) <= GRIP_PX:
+        # Hardly any of it lies over the lanes: an area that begins at their edge is dragged from there.
+        if -GRIP_PX <= position.x() - timeline.header_px < GRIP_OVER_LANES_PX:
             return "grip"
         if position.y() < scene.metrics.overview_px and position.x() > timeline.header_px:
             return overview_part(scene.overview_window(timeline.frame()), position.x()) or "overview"

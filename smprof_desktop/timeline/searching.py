@@ -54,11 +54,13 @@ class Searching(QObject):
 
     Signals:
         asked(): the user wants to search.
+        walked(): another match is selected.
         list_asked(): the list of matching names is to be shown.
         changed(): `text`, `search` or `is_busy` is another.
     """
 
     asked = Signal()
+    walked = Signal()
     list_asked = Signal()
     changed = Signal()
 
@@ -268,6 +270,7 @@ class Searching(QObject):
                 timeline.go_to(timeline.view.fitted(begin_ns, end_ns, scene.limits), remember=True)
             timeline.session.select(None)  # what is selected already would not be brought into sight again
             timeline.session.select(went.ref)
+            self.walked.emit()
         self.changed.emit()
 
     def _on_not_gone(self, sentence: str) -> None:

@@ -147,8 +147,8 @@ class AreaPane(QWidget):
         for table, stretch in ((self.names, 3), (self.lanes, 2)):
             self._tables.addWidget(table)
             self._tables.setStretchFactor(self._tables.count() - 1, stretch)
-            table.saved.connect(self.head.setText)
-            table.failed.connect(self.head.setText)
+            table.saved.connect(self._say)
+            table.failed.connect(self._say)
         self._tables.setSizes([1300, 700])
         self.names.chosen.connect(self._find)
         self.lanes.chosen.connect(self._reveal)
@@ -215,6 +215,11 @@ class AreaPane(QWidget):
 
     def _on_progress(self, share: float, _what: str) -> None:
         self.head.setText(f"Adding up… {share:.0%}")
+
+    def _say(self, sentence: str) -> None:
+        """What became of saving, beside what the tables are of."""
+        shown = self._shown
+        self.head.setText(sentence if shown is None else f"{self._head_text(shown.totals)}\n{sentence}")
 
     def _fail(self, sentence: str) -> None:
         self._show(None)

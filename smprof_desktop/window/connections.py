@@ -346,7 +346,8 @@ def _table(model: ConnectionsModel) -> QTableView:
     for column, widest in enumerate(_WIDEST):
         header.resizeSection(column, table.fontMetrics().horizontalAdvance(widest) + PADDING_PX)
     header.setMinimumSectionSize(40)
-    header.setSectionResizeMode(_TO[0], QHeaderView.ResizeMode.Stretch)
+    for column in (_FROM[0], _TO[0]):
+        header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
     header.setStretchLastSection(False)
     return table
 

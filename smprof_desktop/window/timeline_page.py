@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtGui import QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QSplitter, QTabWidget, QVBoxLayout, QWidget
 
 from smprof_desktop.session import Session, SliceRef
@@ -61,6 +61,7 @@ class TimelinePage(QWidget):
         self.search_bar = SearchBar(searching)
         self.search_bar.left.connect(lambda: self.timeline.setFocus(Qt.FocusReason.ShortcutFocusReason))
         searching.asked.connect(self.search_bar.open)
+        searching.walked.connect(self._on_walked)
         self.matches = MatchesPane(searching, settings)
         self.add_pane(self.matches, "Matches")
         searching.list_asked.connect(lambda: self._show_pane_with_keyboard(self.matches, self.matches.table))
@@ -115,6 +116,11 @@ class TimelinePage(QWidget):
         if within.isVisibleTo(self):
             within.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
+    def _on_walked(self) -> None:
+        """Who walks from match to match sees what each is, unless it is the list that is walked."""
+        if self.panes.currentWidget() is not self.matches:
+            self.show_pane(self.details)
+
     def _keep(self) -> None:
         if not getattr(self.panes.currentWidget(), "is_empty", False):
             heights_px = self._splitter.sizes()
@@ -126,6 +132,13 @@ class TimelinePage(QWidget):
         if ref is not None and self.timeline.scene is not None:
             with suppress(Later):  # it is brought into sight once it is read
                 self.timeline.selecting.reveal(ref)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Keys that a pane has no use for are the timeline's: Ctrl+F, F3, Alt+D and Esc work from everywhere here."""
+        self.timeline.keyPressEvent(event)
+
+    def keyReleaseEvent(self, event: QKeyEvent) -> None:
+        self.timeline.keyReleaseEvent(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Keep the shares."""

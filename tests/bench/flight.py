@@ -3,7 +3,8 @@
     flight.py PROFILE [PASSES]
 
 The views stand in flight.json. Each frame shows 64 rows, 1,500 px of lanes and their headers; a row is one line of a
-lane, of slices or a curve, and the headers of groups between them come on top. A pass begins with nothing in memory. Of several passes each figure is the least, since others may use the machine.
+lane, of slices or a curve, and the headers of groups between them come on top. A pass begins with nothing in memory. Of
+several passes each figure is the least, since others may use the machine.
 
 `median_ms`, `p99_ms` (of the worst quarter): what the thread that draws spends on a frame of the flight, from layout to
 painted image. It draws what is in memory 60 times a second while a thread beside it reads, as the widget does. A frame

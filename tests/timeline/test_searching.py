@@ -192,3 +192,20 @@ def test_names_in_the_list_follow_the_form_of_kernel_names(qtbot: QtBot, page: T
     for form, name in (("recorded", "_ZN2at4copyEi"), ("demangled", "at::copy(int)"), ("base", "at::copy")):
         page.timeline.settings.set("names", form)
         assert [table.texts(row)[0] for row in range(2)] == [name, "copy(1)"]
+
+
+def test_keys_that_a_pane_has_no_use_for_are_the_timelines(qtbot: QtBot, page: TimelinePage) -> None:
+    page.show_pane(page.marks)
+    page.marks.table.setFocus()
+    qtbot.keyClick(page.marks.table, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
+    assert page.search_bar.isVisible()
+
+
+def test_walking_shows_what_each_match_is(qtbot: QtBot, page: TimelinePage) -> None:
+    page.show_pane(page.marks)
+    qtbot.keyClick(page.timeline, Qt.Key.Key_Slash)
+    qtbot.keyClicks(page.search_bar.edit, "gemm")
+    qtbot.waitUntil(lambda: not page.timeline.searching.is_busy)
+    qtbot.keyClick(page.search_bar.edit, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: page.timeline.session.selection is not None)
+    assert page.panes.currentWidget() is page.details
