@@ -110,9 +110,25 @@ def parts_of(process: ProcessProfile, begin_ns: int | None, end_ns: int | None) 
     return latency_parts.of_executions(kernels, process.table("device"), process.table("host"))
 
 
-def latencies(process: ProcessProfile, begin_ns: int | None, end_ns: int | None) -> Latencies:
-    """What the latencies of these kernels come to."""
+@dataclass(frozen=True)
+class LaunchFigures:
+    """What one process adds to the figures that look at each kernel, in one pass."""
+
+    latencies: Latencies
+    short: dict[str, ShortTotal]
+    calls: dict[str, CallStatistics]
+
+
+def figures(process: ProcessProfile, begin_ns: int | None, end_ns: int | None) -> LaunchFigures:
+    """All of them for the kernels that overlap a range."""
     kernels = kernels_of(process, begin_ns, end_ns)
+    return LaunchFigures(
+        latencies(process, kernels), short_kernels(process, kernels), call_statistics(process, kernels)
+    )
+
+
+def latencies(process: ProcessProfile, kernels: Part) -> Latencies:
+    """What the latencies of some kernels come to."""
     parts = latency_parts.of_executions(kernels, process.table("device"), process.table("host"))
     columns = [getattr(parts, f"{name}_ns") for name in PARTS]
     return Latencies(
@@ -157,19 +173,18 @@ def with_own_call(process: ProcessProfile, kernels: Part) -> NDArray[np.bool_]:
     return own & ~np.isin(launch, shared) if len(shared) else own
 
 
-def is_short(process: ProcessProfile, kernels: Part) -> NDArray[np.bool_]:
-    """Which kernels took less time than their own launch call, as recorded."""
-    own = with_own_call(process, kernels)
+def is_short(process: ProcessProfile, kernels: Part, own: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which kernels took less time than their own launch call, as recorded; `own` have one."""
     call_ns = process.table("host")["duration_ns"][kernels.column("launch")[own]]
     result = own.copy()
     result[own] = kernels.column("duration_ns")[own] < call_ns
     return result
 
 
-def short_kernels(process: ProcessProfile, begin_ns: int | None, end_ns: int | None) -> dict[str, ShortTotal]:
+def short_kernels(process: ProcessProfile, kernels: Part) -> dict[str, ShortTotal]:
     """By exact name the kernels with a launch call of their own, and the short ones among them, times trimmed."""
-    kernels = kernels_of(process, begin_ns, end_ns)
-    own, short = with_own_call(process, kernels), is_short(process, kernels)
+    own = with_own_call(process, kernels)
+    short = is_short(process, kernels, own)
     texts = names.exact_texts(process)
     size = len(texts) + 1
     ids = shape_name_ids(process, kernels.column("shape_id"))
@@ -188,16 +203,16 @@ def short_kernels(process: ProcessProfile, begin_ns: int | None, end_ns: int | N
     return found
 
 
-def launch_calls(process: ProcessProfile, begin_ns: int | None, end_ns: int | None) -> Int64s:
-    """The API calls that launched the kernels that overlap a range, ascending, each once."""
-    launch = kernels_of(process, begin_ns, end_ns).column("launch")
+def launch_calls(kernels: Part) -> Int64s:
+    """The API calls that launched some kernels, ascending, each once."""
+    launch = kernels.column("launch")
     ordered = np.sort(launch[launch >= 0], kind="stable")  # a few ascending runs, one a line: quicker than `unique`
     return np.asarray(ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered, np.int64)
 
 
-def call_statistics(process: ProcessProfile, begin_ns: int | None, end_ns: int | None) -> dict[str, CallStatistics]:
-    """By exact name how long these calls took, as recorded."""
-    calls, host, texts = launch_calls(process, begin_ns, end_ns), process.table("host"), names.exact_texts(process)
+def call_statistics(process: ProcessProfile, kernels: Part) -> dict[str, CallStatistics]:
+    """By exact name how long the calls took that launched some kernels, as recorded."""
+    calls, host, texts = launch_calls(kernels), process.table("host"), names.exact_texts(process)
     groups, durations_ns = _groups(host["name_id"][calls], len(texts)), host["duration_ns"][calls]
     totals = grouped(groups, durations_ns, len(texts) + 1)
     squares = squares_by_group(groups, durations_ns, len(texts) + 1)
@@ -216,7 +231,8 @@ def long_calls(
     process: ProcessProfile, begin_ns: int | None, end_ns: int | None, usual_ns: Mapping[str, int]
 ) -> tuple[Int64s, dict[str, LongCalls]]:
     """The calls that took longer than `usual_ns` of their exact name: their rows, and totals by name."""
-    calls, host, texts = launch_calls(process, begin_ns, end_ns), process.table("host"), names.exact_texts(process)
+    kernels = kernels_of(process, begin_ns, end_ns)
+    calls, host, texts = launch_calls(kernels), process.table("host"), names.exact_texts(process)
     groups, durations_ns = _groups(host["name_id"][calls], len(texts)), host["duration_ns"][calls]
     most = np.iinfo(np.int64).max
     limits = np.array([min(usual_ns.get(text, most), most) for text in (*texts, LOST_NAME)], np.int64)

@@ -86,7 +86,9 @@ def of_short(limits: Range, name: str, profile: Profile, cancelled: CancelCheck)
     found = []
     for index, process in _each(profile, cancelled):
         kernels = launch_figures.kernels_of(process, *limits)
-        kernels = kernels.where(launch_figures.is_short(process, kernels))
+        kernels = kernels.where(
+            launch_figures.is_short(process, kernels, launch_figures.with_own_call(process, kernels))
+        )
         ids = launch_figures.shape_name_ids(process, kernels.column("shape_id"))
         found.append(of_parts(index, "device", kernels.where(_is_named(process, ids, name))))
     return Found.joined(found)

@@ -12,7 +12,7 @@ import numpy as np
 from smprof_desktop.analysis import latency_parts, launch_figures, names, queues
 from smprof_desktop.analysis.doors import Door
 from smprof_desktop.analysis.intervals import Int64s, fit
-from smprof_desktop.analysis.launch_figures import PARTS, SIGMAS, Latencies, ShortTotal
+from smprof_desktop.analysis.launch_figures import PARTS, SIGMAS, Latencies, LaunchFigures, ShortTotal
 from smprof_desktop.analysis.statistics import divide
 from smprof_desktop.dashboard import launch_doors
 from smprof_desktop.dashboard.absent import missing, no_device
@@ -149,13 +149,12 @@ def worst_launches(scope: Scope) -> Figure:
 
 def short_kernels(scope: Scope) -> Figure:
     """The kernels that took less time than the call that launched them, by name."""
-    found = _latencies(scope)
-    if isinstance(found, Missing):
-        return found
-    begin_ns, end_ns = _range(scope)
+    launched = _launches(scope)
+    if isinstance(launched, Missing):
+        return launched
     totals: dict[str, ShortTotal] = {}
-    for by_name in each_process(scope, lambda process: launch_figures.short_kernels(process, begin_ns, end_ns)):
-        for name, total in by_name.items():
+    for part in launched:
+        for name, total in part.short.items():
             entry = totals.setdefault(name, ShortTotal())
             entry.count += total.count
             entry.kernels_ns += total.kernels_ns
@@ -181,7 +180,7 @@ def short_kernels(scope: Scope) -> Figure:
             Door(f"Short kernels: {shown.get(name, name)}", partial(launch_doors.of_short, _range(scope), name), basis)
         )
     count = sum(total.count for total in short.values())
-    every = sum(one.linked + one.unlinked for one in found)
+    every = sum(one.latencies.linked + one.latencies.unlinked for one in launched)
     note = f"left out: {every - own:,} kernels without a call of their own, as in a graph" if every > own else ""
     return Table(
         (
@@ -209,16 +208,11 @@ def short_kernels(scope: Scope) -> Figure:
 
 def outlier_launches(scope: Scope) -> Figure:
     """The launch calls that took much longer than those of their name usually do."""
-    found = _latencies(scope)
-    if isinstance(found, Missing):
-        return found
+    launched = _launches(scope)
+    if isinstance(launched, Missing):
+        return launched
     begin_ns, end_ns = _range(scope)
-    statistics = scope.once(
-        "launch call statistics",
-        lambda: launch_figures.merged_statistics(
-            each_process(scope, lambda process: launch_figures.call_statistics(process, begin_ns, end_ns))
-        ),
-    )
+    statistics = launch_figures.merged_statistics(one.calls for one in launched)
     longest_us = scope.options.get("longer_than_us", LONGER_THAN.default)
     usual_ns = {name: longest_us * 1_000 if longest_us else one.usual_ns for name, one in statistics.items()}
     long: dict[str, launch_figures.LongCalls] = {}
@@ -387,13 +381,18 @@ def _queues(scope: Scope, full: int) -> list[_StreamQueue] | Missing:
     return streams or _no_link(scope)
 
 
-def _latencies(scope: Scope) -> list[Latencies] | Missing:
+def _launches(scope: Scope) -> list[LaunchFigures] | Missing:
+    """The figures of each process, or why there are none."""
     begin_ns, end_ns = _range(scope)
     found = scope.once(
-        "launch latencies",
-        lambda: each_process(scope, lambda process: launch_figures.latencies(process, begin_ns, end_ns)),
+        "launches", lambda: each_process(scope, lambda process: launch_figures.figures(process, begin_ns, end_ns))
     )
-    return found if any(one.linked for one in found) else _no_link(scope)
+    return found if any(one.latencies.linked for one in found) else _no_link(scope)
+
+
+def _latencies(scope: Scope) -> list[Latencies] | Missing:
+    found = _launches(scope)
+    return found if isinstance(found, Missing) else [one.latencies for one in found]
 
 
 def _no_link(scope: Scope) -> Missing:

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from smprof_desktop.dashboard import cpu_panels, kernel_pies, overview
+from smprof_desktop.dashboard.annotation_panels import ANNOTATION_PANELS
 from smprof_desktop.dashboard.collective_panels import COLLECTIVE_PANELS
 from smprof_desktop.dashboard.figures import Histogram, Lines, Pie
 from smprof_desktop.dashboard.idle_panels import IDLE_PANELS
 from smprof_desktop.dashboard.kernel_panels import KERNEL_PANELS
+from smprof_desktop.dashboard.launch_panels import LAUNCH_PANELS
 from smprof_desktop.dashboard.memory_panels import MEMORY_PANELS
-from smprof_desktop.dashboard.kernel_panels import KERNEL_PANELS
-from smprof_desktop.dashboard.memory_panels import MEMORY_PANELS
+from smprof_desktop.dashboard.operator_panels import OPERATOR_PANELS
 from smprof_desktop.dashboard.panel import DEVICE_TIME, SECTIONS, Option, Panel
 from smprof_desktop.dashboard.step_panels import STEP_PANELS
 
@@ -153,10 +154,11 @@ PANELS: Sequence[Panel] = (
         "and asynchronous copies.",
     ),
     *IDLE_PANELS,
+    *LAUNCH_PANELS,
+    *OPERATOR_PANELS,
+    *ANNOTATION_PANELS,
     *COLLECTIVE_PANELS,
     *STEP_PANELS,
-    *MEMORY_PANELS,
-    *KERNEL_PANELS,
     *MEMORY_PANELS,
     *KERNEL_PANELS,
 )

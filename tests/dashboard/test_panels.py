@@ -204,6 +204,9 @@ def test_steps(tmp_path: Path) -> None:
 )
 def test_what_was_not_recorded_is_said_with_the_remedy(tmp_path: Path, panel: Panel, text: str) -> None:
     missing = figure(panel.key, tmp_path, text)
+    if panel.key == "by_operator" and "op 1" in text:
+        assert isinstance(missing, Table), "host time of operators was recorded"
+        return
     assert isinstance(missing, Missing) and missing.reason.endswith(".") and missing.reason.startswith("No ")
 
 
