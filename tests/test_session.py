@@ -56,7 +56,8 @@ def test_an_area_is_selected_and_goes_with_the_profile(session: Session) -> None
     session.select_area(Area(5, 6, ("a",)))
     assert session.area == Area(5, 6, ("a",)) and heard == [session.area]
     session.open(profile(0, 50))
-    assert session.area is None and heard[-1] is None
+    assert heard[-1] is None
+    assert session.area is None
 
 
 def test_closing_leaves_nothing(session: Session) -> None:

@@ -10,9 +10,10 @@ from PySide6.QtCore import QEvent, QKeyCombination, QObject, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence
 from pytestqt.qtbot import QtBot
 
+from smprof_desktop.command_table import Command
 from smprof_desktop.timeline.glide import HOLD_S, LONGEST_TICK_S, STEPS_PER_S, Glide
 from smprof_desktop.timeline.key_events import KeyMap
-from smprof_desktop.timeline.keys import COMMANDS, Command
+from smprof_desktop.timeline.keys import COMMANDS
 
 NONE, SHIFT = Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier
 CTRL, ALT, KEYPAD = (
