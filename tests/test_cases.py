@@ -200,6 +200,7 @@ CASES: dict[int, tuple[str, ...]] = {
         "timeline/test_key_events.py::test_letters_of_movement_act_by_place_and_signs_by_character",
         "window/test_pages.py::test_keys_are_changed_on_the_shortcuts_page",
     ),
+    67: ("timeline/test_gestures.py::test_i67_in_a_window_of_its_own_it_goes_on_drawing",),
     68: (
         "timeline/test_axis.py::test_every_tick_reads_as_the_time_where_it_stands",
         "timeline/test_viewport.py::test_neighbouring_nanoseconds_stay_apart_at_todays_date",

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt, QTimer
 from PySide6.QtGui import QMouseEvent, QNativeGestureEvent, QPointingDevice, QWheelEvent
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from smprof_desktop.session import Area, Session
@@ -383,3 +383,21 @@ def test_e48_after_fast_scrolling_and_zooming_the_picture_is_whole(widget: Timel
         mine, right = getattr(drawn, part), getattr(whole, part)
         assert mine.x_px.tolist() == right.x_px.tolist() and mine.y_px.tolist() == right.y_px.tolist(), part
         assert mine.width_px.tolist() == right.width_px.tolist() and mine.colour.tolist() == right.colour.tolist(), part
+
+
+def test_i67_in_a_window_of_its_own_it_goes_on_drawing(widget: TimelineWidget, qtbot: QtBot) -> None:
+    holder = QWidget()
+    qtbot.addWidget(holder)
+    QVBoxLayout(holder).addWidget(widget)
+    holder.resize(900, 300)
+    with qtbot.waitExposed(holder):
+        holder.show()
+    painted = widget.frames_painted
+    qtbot.keyClick(widget, Qt.Key.Key_W)
+    qtbot.waitUntil(lambda: widget.is_final and widget.frames_painted > painted)
+    widget.setParent(None)
+    with qtbot.waitExposed(widget):
+        widget.show()
+    painted = widget.frames_painted
+    qtbot.keyClick(widget, Qt.Key.Key_S)
+    qtbot.waitUntil(lambda: widget.is_final and widget.frames_painted > painted)
