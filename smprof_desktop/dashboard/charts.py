@@ -10,6 +10,7 @@ from PySide6.QtGui import QKeyEvent, QPalette
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from smprof_desktop.analysis.doors import Door
+from smprof_desktop.analysis.intervals import Int64s
 from smprof_desktop.analysis.quantities import share_text, time_text
 from smprof_desktop.dashboard.bars import BarsChart
 from smprof_desktop.dashboard.cells import axis_title, axis_unit, cell_text, ticks
@@ -22,6 +23,7 @@ from smprof_desktop.plain_label import label
 from smprof_desktop.plain_text import tooltip
 
 NO_BREAK_SPACE = "\u00a0"
+MOST_EDGE_TICKS = 9
 CURSOR_COLOUR = "#8893a0"
 ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
@@ -184,14 +186,18 @@ class HistogramChart(Chart):
         self._bin: int | None = None
         self.plot = Plot(self)
         unit_ns, unit = axis_unit(int(figure.edges_ns[-1]), "ns")
-        self._edges = figure.edges_ns / unit_ns
+        is_even = _are_even(figure.edges_ns)
+        # Bins that grow, such as ten a decade, get bars of one width: to scale all but the last would be a line.
+        self._edges = figure.edges_ns / unit_ns if is_even else np.arange(len(figure.edges_ns), dtype=np.float64)
         most = int(figure.counts.max())
         bars = pg.BarGraphItem(x0=self._edges[:-1], x1=self._edges[1:], height=figure.counts, brush=colour(0), pen=None)
         self.plot.addItem(bars)
         self._chosen = pg.BarGraphItem(x0=[0], x1=[0], height=[0], brush=None, pen=pg.mkPen(CURSOR_COLOUR, width=2))
         self._chosen.hide()
         self.plot.addItem(self._chosen)
-        self.plot.setLabel("bottom", f"Duration ({unit})")
+        self.plot.setLabel("bottom", f"Duration ({unit})" if is_even else "Duration, bins of growing width")
+        if not is_even:
+            self.plot.getAxis("bottom").setTicks([_edge_ticks(figure.edges_ns)])
         self.plot.setLabel("left", "Count")
         self.plot.setYRange(0, most, padding=0.1)
         self.plot.getAxis("left").setTicks([ticks(most, is_whole=True)])
@@ -280,3 +286,15 @@ def chart(figure: Pie | Lines | Histogram | Table | Bars, title: str) -> Chart:
     if isinstance(figure, Histogram):
         return HistogramChart(figure)
     return TableChart(figure, title) if isinstance(figure, Table) else BarsChart(figure)
+
+
+def _are_even(edges_ns: Int64s) -> bool:
+    """Whether bins are of one width, but for the last, which may be cut off."""
+    widths_ns = edges_ns[1:-1] - edges_ns[:-2]
+    return not len(widths_ns) or int(widths_ns.max()) <= int(widths_ns.min()) + 1
+
+
+def _edge_ticks(edges_ns: Int64s) -> list[tuple[float, str]]:
+    """Some of the edges, about evenly chosen, by their place."""
+    step = max(1, -(-len(edges_ns) // MOST_EDGE_TICKS))
+    return [(float(place), brief_time_text(int(edges_ns[place]))) for place in range(0, len(edges_ns), step)]

@@ -211,10 +211,12 @@ class FiguresTable(QWidget):
 
     Signals:
         chosen(object): a row of figures.
+        chosen_at(object, int): the same with the column of the cell.
         saved(str), failed(str): what became of saving, as a sentence.
     """
 
     chosen = Signal(object)
+    chosen_at = Signal(object, int)
     saved = Signal(str)
     failed = Signal(str)
 
@@ -389,6 +391,7 @@ class FiguresTable(QWidget):
         row = self.model.row_of(index)
         if row is not None:
             self.chosen.emit(row)
+            self.chosen_at.emit(row, index.column())
 
     def _on_filter(self, text: str) -> None:
         self.model.set_filter(text)

@@ -455,7 +455,7 @@ LAUNCH_PANELS: tuple[Panel, ...] = (
         LINKS,
         latency_in_parts,
         Table,
-        3,
+        6,
         "What the latencies consist of. Time behind earlier work means that the GPU has enough to do; only launch "
         "overhead is lost. Much time in API calls means that the host is slow to launch: fuse kernels, or capture them "
         "in a CUDA graph.",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -27,6 +27,12 @@ class TableRow:
 
     values: tuple[Any, ...]
     door: Door | None = None
+    column_doors: Mapping[int, Door | None] = field(default_factory=dict)
+    """Of columns whose numbers lead elsewhere than the row."""
+
+    def door_of(self, column: int) -> Door | None:
+        """Where a cell leads."""
+        return self.column_doors.get(column, self.door)
 
 
 class TableChart(Chart):
@@ -34,7 +40,15 @@ class TableChart(Chart):
 
     def __init__(self, figure: Table, title: str) -> None:
         super().__init__()
-        rows = [TableRow(tuple(values), door_at(figure.doors, place)) for place, values in enumerate(figure.rows)]
+        own = figure.column_doors
+        rows = [
+            TableRow(
+                tuple(values),
+                door_at(figure.doors, place),
+                {column: door_at(doors, place) for column, doors in own.items()},
+            )
+            for place, values in enumerate(figure.rows)
+        ]
         totals = None if figure.totals is None else TableRow(tuple(figure.totals))
         texts = [place for place, column in enumerate(figure.columns) if not is_number(column.kind)]
         columns = [
@@ -45,7 +59,7 @@ class TableChart(Chart):
         file_name = f"{re.sub(r'[^a-z0-9]+', '-', title.lower()).strip('-')}.csv"
         self.table = FiguresTable(title, model, file_name, None, "rows", shows_title=False)
         model.fill(rows)
-        self.table.chosen.connect(lambda row: self.open_door(row.door))
+        self.table.chosen_at.connect(lambda row, column: self.open_door(row.door_of(column)))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.table)

@@ -255,3 +255,33 @@ def test_every_chart_but_the_empty_takes_the_keyboard(qtbot: QtBot) -> None:
     made = bars(3)
     shown(qtbot, made)
     assert [w for w in made.findChildren(QWidget) if w.focusPolicy() & Qt.FocusPolicy.TabFocus]
+
+
+def test_bins_that_grow_are_bars_of_one_width_and_still_doors(qtbot: QtBot) -> None:
+    edges_ns = np.array([1, 10, 100, 1_000, 10_000, 1_000_000], np.int64)
+    counts = np.array([1, 2, 3, 4, 5], np.int64)
+    doors = tuple(door(f"bin {number}") for number in range(5))
+    made = chart(Histogram(edges_ns, counts, (), "all launches", doors), "Launch latency")
+    assert isinstance(made, HistogramChart)
+    opened = shown(qtbot, made)
+    made.show_bin(1)
+    assert "10 ns to 100 ns: 2" in made.where.text()
+    box = made.plot.getViewBox()
+    at = made.plot.mapFromScene(box.mapViewToScene(QPointF(1.5, 0.5)))
+    qtbot.mouseClick(made.plot.viewport(), Qt.MouseButton.LeftButton, pos=at)
+    assert opened == ["bin 1"]
+
+
+def test_a_number_that_leads_elsewhere_than_its_row_has_its_own_door(qtbot: QtBot) -> None:
+    figure = Table(
+        (Column("Name", "text"), Column("Time", "ns")),
+        (("a", 5),),
+        "all",
+        (door("row"),),
+        column_doors={1: (door("time"),)},
+    )
+    made = TableChart(figure, "Title")
+    opened = shown(qtbot, made)
+    click(qtbot, made.table.view, 1, 0)
+    click(qtbot, made.table.view, 1, 1)
+    assert opened == ["row", "time"]
