@@ -18,7 +18,7 @@ from smprof.profile.schema import (
     SLICE_TABLES,
 )
 from smprof_desktop.analysis import linked
-from smprof_desktop.analysis.names import in_form
+from smprof_desktop.analysis.names import FORMS, in_form
 from smprof_desktop.analysis.quantities import exact_time_text, size_text
 from smprof_desktop.analysis.sections import TITLES, Rows, Section, kind_of, name_of, thread_text
 from smprof_desktop.slice_ref import SliceRef
@@ -59,12 +59,12 @@ def times_of(profile: Profile, ref: SliceRef) -> tuple[int, int]:
     return start_ns, start_ns + columns.value("duration_ns", ref.row)
 
 
-def describe(profile: Profile, ref: SliceRef) -> tuple[Section, ...]:
+def describe(profile: Profile, ref: SliceRef, form: str = FORMS[0]) -> tuple[Section, ...]:
     """Everything recorded about a slice: itself, its link, where it ran, its launch shape, where it comes from, all
-    arguments. What most people look for comes first."""
+    arguments. What most people look for comes first. `form` is that of a kernel's name, one of names.FORMS."""
     process = profile.processes[ref.process]
     kind = kind_of(process, ref)
-    sections = [_identity(profile, ref)]
+    sections = [_identity(profile, ref, form)]
     if ref.table == "device":
         sections += [linked.launch(process, ref), _where(profile, ref)]
         sections += [_shape(process, ref.row), _memory(process, ref.row)]
@@ -102,15 +102,17 @@ def _side(process: ProcessProfile, ref: SliceRef) -> int:
     return process.table("annotation").value("side", ref.row)
 
 
-def _identity(profile: Profile, ref: SliceRef) -> Section:
+def _identity(profile: Profile, ref: SliceRef, form: str) -> Section:
     process = profile.processes[ref.process]
     begin_ns, end_ns = times_of(profile, ref)
     rows = Rows(TITLES.get(kind_of(process, ref), "Slice"))
     name = name_of(process, ref.table, ref.row)
-    rows.add("Name", name)
+    shown = in_form(name, form) if ref.table == "device" else name
+    rows.add("Name", shown, tip=name if shown != name else "")
+    rows.add("Recorded as", name if shown != name else None)
     if ref.table == "device":
         readable_name = in_form(name, "demangled")
-        rows.add("Demangled", readable_name if readable_name != name else None)
+        rows.add("Demangled", readable_name if readable_name not in (name, shown) else None)
     rows.add("Start", f"{exact_time_text(begin_ns - profile.begin_ns)} from the profile's start")
     rows.add("Duration", exact_time_text(end_ns - begin_ns))
     return rows.section()

@@ -9,6 +9,7 @@ from typing import Literal
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSpinBox, QToolButton, QVBoxLayout
 
+from smprof_desktop.analysis.names import FORMS
 from smprof_desktop.analysis.quantities import time_text
 from smprof_desktop.dashboard.chart import Chart
 from smprof_desktop.dashboard.charts import chart
@@ -44,6 +45,7 @@ class Card(QFrame):
         super().__init__()
         self.panel = panel
         self.state: State = "waiting"
+        self._names = FORMS[0]
         self.setObjectName("card")
         self.setAccessibleName(panel.title)
         self.options: dict[str, QSpinBox] = {}
@@ -107,6 +109,7 @@ class Card(QFrame):
         self.state = "shown"
         self._note.hide()
         made = self._chart = chart(figure, self.panel.title)
+        made.use_names(self._names)
         made.opened.connect(self.opened)
         made.moment_opened.connect(self.moment_opened)
         if isinstance(made, PieChart):
@@ -114,6 +117,12 @@ class Card(QFrame):
         self._body.insertWidget(2, made, 1)
         self._basis.setText(basis_text(figure))
         self._basis.setVisible(bool(self._basis.text()))
+
+    def use_names(self, form: str) -> None:
+        """Show names of kernels in one of `analysis.names.FORMS`."""
+        self._names = form
+        if self._chart is not None:
+            self._chart.use_names(form)
 
     def fail(self, sentence: str) -> None:
         """Say that the figure could not be worked out."""

@@ -9,7 +9,7 @@ from smprof_desktop.analysis.quantities import bytes_text, exact_time_text, time
 from smprof_desktop.dashboard.figures import Kind
 
 NOTHING = "–"
-_TEXTS = ("text", "name")
+_TEXTS = ("text", "name", "kernel")
 
 
 def is_number(kind: Kind) -> bool:

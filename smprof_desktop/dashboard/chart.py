@@ -23,6 +23,9 @@ class Chart(QWidget):
     opened = Signal(object)
     moment_opened = Signal(object, object)  # objects: a plain int would be cut to 32 bits
 
+    def use_names(self, form: str) -> None:
+        """Show names of kernels in one of `analysis.names.FORMS`; doors and what is saved keep the recorded ones."""
+
     def open_door(self, door: Door | None) -> None:
         """Ask for the slices behind a number; nothing happens where no door leads to them."""
         if door is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from smprof_desktop.analysis.doors import Door
 from smprof_desktop.analysis.intervals import Int64s
 
-Kind = Literal["text", "name", "ns", "count", "bytes", "percent", "bytes_per_s", "number"]
-"""How a column of a table, or an axis, reads. `percent` is of 100; `name` is a recorded name, in the form chosen."""
+Kind = Literal["text", "name", "kernel", "ns", "count", "bytes", "percent", "bytes_per_s", "number"]
+"""How a column of a table, or an axis, reads. `percent` is of 100; `name` is a recorded name,
+`kernel` one of a kernel, shown in the form that the user chose."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,16 @@ class Bars:
     """Bars that stand out, such as outliers."""
     doors: tuple[Door | None, ...] = ()
     note: str = ""
+
+
+def kernel_names(figure: Figure) -> Iterator[str]:
+    """The names of kernels that a figure shows, as recorded."""
+    if isinstance(figure, Pie) and figure.of_kernels:
+        yield from (share.name for share in figure.shares)
+    elif isinstance(figure, Table):
+        for place, column in enumerate(figure.columns):
+            if column.kind == "kernel":
+                yield from (row[place] for row in figure.rows)
 
 
 Figure = Pie | Lines | Histogram | Table | Bars | Missing

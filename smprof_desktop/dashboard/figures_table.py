@@ -58,6 +58,8 @@ class Column(Generic[R]):
     tip: str = ""
     exact: Callable[[R], str] | None = None
     """What is told of a cell under the pointer, where that is more than its text."""
+    order: Callable[[R], Any] | None = None
+    """What rows are sorted by, where that is not the value."""
 
 
 class FiguresModel(QAbstractTableModel, Generic[R]):
@@ -92,6 +94,10 @@ class FiguresModel(QAbstractTableModel, Generic[R]):
     def fill(self, rows: Sequence[R], total: R | None = None) -> None:
         """Hold these rows in place of the present ones. `total` is their sum where a task has worked it out."""
         self._all, self._total_of_all = rows, total
+        self._renew()
+
+    def renew(self) -> None:
+        """Filter and sort the rows again: what is shown of them is another."""
         self._renew()
 
     def set_filter(self, text: str) -> None:
@@ -146,7 +152,8 @@ class FiguresModel(QAbstractTableModel, Generic[R]):
                 known.sort(key=column.value, reverse=is_down)
                 self.rows = known + unknown  # last in either order
             else:
-                self.rows.sort(key=lambda row: str(column.value(row)).casefold(), reverse=is_down)
+                order = column.order or column.value
+                self.rows.sort(key=lambda row: str(order(row)).casefold(), reverse=is_down)
 
     # Overrides of Qt methods.
 

@@ -19,7 +19,7 @@ from smprof_desktop.dashboard.scope import Scope
 
 _TENSOR_CORES = {True: "yes", False: "no", None: UNKNOWN}
 _COLUMNS = (
-    Column("Name", "name"),
+    Column("Name", "kernel"),
     Column("Count", "count"),
     Column("Total", "ns", "The plain sum: executions that overlap count twice."),
     Column("Share", "percent", "Of all kernel time."),

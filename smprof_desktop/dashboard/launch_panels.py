@@ -131,7 +131,7 @@ def worst_launches(scope: Scope) -> Figure:
         )
     return Table(
         (
-            Column("Kernel", "name"),
+            Column("Kernel", "kernel"),
             Column("Latency", "ns", "From the start of the launch to the start of the kernel."),
             Column("API call", "ns", _TITLES["api"][1]),
             Column("Queued", "ns", _TITLES["queued"][1]),
@@ -184,7 +184,7 @@ def short_kernels(scope: Scope) -> Figure:
     note = f"left out: {every - own:,} kernels without a call of their own, as in a graph" if every > own else ""
     return Table(
         (
-            Column("Kernel", "name"),
+            Column("Kernel", "kernel"),
             Column("Short", "count", "Kernels that took less time than their own launch call."),
             Column("Of this kernel", "percent", "Of its executions with a launch call of their own."),
             Column("Of all", "percent", "Of all kernels with a launch call of their own."),

@@ -27,6 +27,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from smprof_desktop.analysis.names import FORMS, in_form
 from smprof_desktop.analysis.quantities import exact_time_text, share_text
 from smprof_desktop.dashboard.chart import LEADS, Chart
 from smprof_desktop.dashboard.figures import Pie
@@ -149,24 +150,13 @@ class PieChart(Chart):
     def __init__(self, pie: Pie) -> None:
         super().__init__()
         self.ring, self.legend = Ring(), Legend()
-        values = [share.value for share in pie.shares]
-        colours = [
+        self._pie = pie
+        self._colours = [
             colour(index if share.colour is None else share.colour, share.name)
             for index, share in enumerate(pie.shares)
         ]
-        rows, tips = [], []
-        for share in pie.shares:
-            amount = brief_time_text(share.value) if pie.unit == "ns" else f"{share.value:,}"
-            percent = share_text(share.value, pie.whole)
-            rows.append([share.name, amount, percent])
-            exact = exact_time_text(share.value) if pie.unit == "ns" else f"{share.value:,} launches"
-            ran = f", {share.count:,} times" if share.count is not None else ""
-            leads = f"\n{LEADS if share.door else _LEADS_TO_LONGEST}" if share.door or pie.of_kernels else ""
-            tips.append(f"{share.name}\n{exact}{ran}\n{percent} of {pie.basis}{leads}")
-        self.legend.rows.fill(rows, tips, colours)
-        self.ring.show_values(values, colours, tips, _centre_text(pie))
+        self.use_names(FORMS[0])
         self.legend.pointed.connect(self.ring.choose)
-        self._pie = pie
         self.legend.opened.connect(self._open)
         self.ring.clicked.connect(self._open)
         if pie.of_kernels or any(share.door for share in pie.shares):
@@ -183,6 +173,20 @@ class PieChart(Chart):
         layout.addWidget(self.legend, 5, Qt.AlignmentFlag.AlignVCenter)
         self.legend.setMinimumHeight(min(self.legend.wanted_height_px(), 330))
         self.legend.setMaximumHeight(self.legend.wanted_height_px())
+
+    def use_names(self, form: str) -> None:
+        pie = self._pie
+        rows, tips = [], []
+        for share in pie.shares:
+            amount = brief_time_text(share.value) if pie.unit == "ns" else f"{share.value:,}"
+            percent = share_text(share.value, pie.whole)
+            rows.append([in_form(share.name, form) if pie.of_kernels else share.name, amount, percent])
+            exact = exact_time_text(share.value) if pie.unit == "ns" else f"{share.value:,} launches"
+            ran = f", {share.count:,} times" if share.count is not None else ""
+            leads = f"\n{LEADS if share.door else _LEADS_TO_LONGEST}" if share.door or pie.of_kernels else ""
+            tips.append(f"{share.name}\n{exact}{ran}\n{percent} of {pie.basis}{leads}")
+        self.legend.rows.fill(rows, tips, self._colours)
+        self.ring.show_values([share.value for share in pie.shares], self._colours, tips, _centre_text(pie))
 
     def _open(self, index: int) -> None:
         share = self._pie.shares[index]

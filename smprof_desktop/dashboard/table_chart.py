@@ -11,6 +11,7 @@ from typing import Any
 from PySide6.QtWidgets import QVBoxLayout
 
 from smprof_desktop.analysis.doors import Door
+from smprof_desktop.analysis.names import FORMS, in_form
 from smprof_desktop.dashboard import figures
 from smprof_desktop.dashboard.cells import cell_text, exact_text, is_number, saved_title
 from smprof_desktop.dashboard.chart import LEADS, Chart, door_at
@@ -40,6 +41,8 @@ class TableChart(Chart):
 
     def __init__(self, figure: Table, title: str) -> None:
         super().__init__()
+        self._form = FORMS[0]
+        self._kinds = [column.kind for column in figure.columns]
         own = figure.column_doors
         rows = [
             TableRow(
@@ -52,10 +55,10 @@ class TableChart(Chart):
         totals = None if figure.totals is None else TableRow(tuple(figure.totals))
         texts = [place for place, column in enumerate(figure.columns) if not is_number(column.kind)]
         columns = [
-            _column(place, column, leads=place == 0 and any(row.door for row in rows))
+            self._column(place, column, leads=place == 0 and any(row.door for row in rows))
             for place, column in enumerate(figure.columns)
         ]
-        model = FiguresModel(columns, lambda _rows: totals, partial(_searched, texts))
+        model = FiguresModel(columns, lambda _rows: totals, partial(self._searched, texts))
         file_name = f"{re.sub(r'[^a-z0-9]+', '-', title.lower()).strip('-')}.csv"
         self.table = FiguresTable(title, model, file_name, None, "rows", shows_title=False)
         model.fill(rows)
@@ -65,26 +68,40 @@ class TableChart(Chart):
         layout.addWidget(self.table)
         self.setMinimumHeight(self.table.height_px(max(LEAST_ROWS, min(len(rows), MOST_ROWS))))
 
+    def use_names(self, form: str) -> None:
+        """The filter and the order stay."""
+        if form != self._form:
+            self._form = form
+            if "kernel" in self._kinds:
+                self.table.model.renew()
 
-def _searched(texts: Sequence[int], row: TableRow) -> str:
-    return "\n".join(str(row.values[place]) for place in texts)
+    def _text(self, row: TableRow, place: int, kind: Kind) -> str:
+        text = cell_text(row.values[place], kind)
+        return in_form(text, self._form) if kind == "kernel" else text
 
+    def _searched(self, texts: Sequence[int], row: TableRow) -> str:
+        """What the filter looks in: names as they are shown and as they were recorded."""
+        return "\n".join(f"{row.values[place]}\n{self._text(row, place, self._kinds[place])}" for place in texts)
 
-def _column(place: int, column: figures.Column, leads: bool) -> Column[TableRow]:
-    def told(row: TableRow) -> str:
-        text = exact_text(row.values[place], column.kind)
-        return f"{text}\n{LEADS}" if leads and row.door is not None else text
+    def _column(self, place: int, column: figures.Column, leads: bool) -> Column[TableRow]:
+        kind = column.kind
 
-    return Column(
-        column.title,
-        lambda row: cell_text(row.values[place], column.kind),
-        lambda row: row.values[place],
-        saved_title(column.title, column.kind),
-        is_number(column.kind),
-        column.help,
-        told if leads or _is_rounded(column.kind) else None,
-    )
+        def told(row: TableRow) -> str:
+            text = exact_text(row.values[place], kind)
+            return f"{text}\n{LEADS}" if leads and row.door is not None else text
+
+        return Column(
+            column.title,
+            lambda row: self._text(row, place, kind),
+            lambda row: row.values[place],
+            saved_title(column.title, kind),
+            is_number(kind),
+            column.help,
+            told if leads or _is_rounded(kind) else None,
+            (lambda row: self._text(row, place, kind)) if kind == "kernel" else None,
+        )
 
 
 def _is_rounded(kind: Kind) -> bool:
-    return kind in ("ns", "bytes", "bytes_per_s", "percent", "number")
+    """Whether there is more to tell than what is shown."""
+    return kind in ("kernel", "ns", "bytes", "bytes_per_s", "percent", "number")

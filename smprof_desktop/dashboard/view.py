@@ -12,9 +12,10 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QStackedWidget, QTabBar, QVBoxLayout, QWidget
 
 from smprof_desktop.analysis.doors import Door
+from smprof_desktop.analysis.names import FORMS, in_form
 from smprof_desktop.dashboard.annotation_histogram import panel_of
 from smprof_desktop.dashboard.card import Card
-from smprof_desktop.dashboard.figures import Figure
+from smprof_desktop.dashboard.figures import Figure, kernel_names
 from smprof_desktop.dashboard.new_histogram import NewHistogram
 from smprof_desktop.dashboard.panels import PANELS, SECTIONS, Panel
 from smprof_desktop.dashboard.scope import Scope, narrowed
@@ -23,13 +24,15 @@ from smprof_desktop.dashboard.section import Section
 from smprof_desktop.plain_label import label
 from smprof_desktop.progress import CancelCheck, Cancelled, Progress
 from smprof_desktop.session import Area, Session
+from smprof_desktop.settings import Settings
 from smprof_desktop.tasks import Tasks, sentence_of
 
 if TYPE_CHECKING:
     from smprof.profile.reader import Profile
 
-FIGURES = "figures"
-"""Tasks of this kind, and the section, work out the cards of a section: they share a report."""
+FIGURES, NAMES = "figures", "names of kernels on the dashboard"
+"""Tasks of this kind, and the section, work out the cards of a section: they share a report. Of NAMES: how kernels are
+called in the form chosen."""
 OVERVIEW = SECTIONS[0]
 MAX_SCOPES = 4
 """Scopes whose reports are kept, so that going back to one is quick."""
@@ -69,8 +72,14 @@ class DashboardView(QWidget):
     moment_opened = Signal(object, object)
     kernel_opened = Signal(str)
 
-    def __init__(self, session: Session, tasks: Tasks, panels: Sequence[Panel] = PANELS) -> None:
+    def __init__(
+        self, session: Session, tasks: Tasks, panels: Sequence[Panel] = PANELS, settings: Settings | None = None
+    ) -> None:
+        """`settings` choose in which form names of kernels are shown: as recorded without."""
         super().__init__()
+        self._settings = settings
+        self._form: str = FORMS[0] if settings is None else settings.get("names")
+        """The form that the cards show."""
         self._session = session
         self._tasks = tasks
         self._scopes: dict[Asked, Scope] = {}
@@ -115,6 +124,8 @@ class DashboardView(QWidget):
         session.profile_changed.connect(self._on_profile)
         session.range_changed.connect(lambda *_: self._follow("view"))
         session.area_changed.connect(self._on_area)
+        if settings is not None:
+            settings.changed.connect(lambda key: self._renew_names() if key == "names" else None)
         if self.sections:
             self.setFocusProxy(self.tabs)
         self._on_profile(session.profile)
@@ -132,7 +143,8 @@ class DashboardView(QWidget):
     @property
     def is_final(self) -> bool:
         """Whether no card of the section in front is waiting any more."""
-        return self._session.profile is None or (self.section.is_final and not self._rest.isActive())
+        is_named = self._settings is None or self._form == self._settings.get("names")
+        return self._session.profile is None or (self.section.is_final and not self._rest.isActive() and is_named)
 
     @property
     def range_ns(self) -> tuple[int, int] | None:
@@ -179,6 +191,7 @@ class DashboardView(QWidget):
 
     def _card(self, panel: Panel, can_remove: bool = False) -> Card:
         card = Card(panel, self._options(panel.key), can_remove)
+        card.use_names(self._form)
         card.opened.connect(partial(self._open, panel))
         card.moment_opened.connect(self._open_moment)
         card.kernel_opened.connect(self.kernel_opened)
@@ -214,7 +227,7 @@ class DashboardView(QWidget):
         asked = [(card.panel, self._options(card.panel.key)) for card in cards if card.panel.key not in found]
         self._tasks.start(
             _kind(section) if only is None else f"{FIGURES} of {only.panel.key}",
-            partial(_work_out, asked, self._scope, found),
+            partial(_work_out, asked, self._scope, found, self._form),
             show,
             fail,
             partial(fail, "This was cancelled."),
@@ -251,6 +264,20 @@ class DashboardView(QWidget):
             for card in section.cards:
                 if card.state == "waiting":
                     card.fail(sentence)
+
+    def _renew_names(self) -> None:
+        """Show names of kernels in the form that the settings choose, once it is known of all: it may take long."""
+        if self._settings is not None:
+            form: str = self._settings.get("names")
+            shown = [figure for section in self.sections for figure in section.found.values()]
+            done = partial(self._use_names, form)
+            self._tasks.start(NAMES, partial(_work_out_names, shown, form), done, lambda _sentence: done())
+
+    def _use_names(self, form: str, _result: object = None) -> None:
+        self._form = form
+        for section in self.sections:
+            for card in section.cards:
+                card.use_names(form)
 
     def _open(self, panel: Panel, door: Door) -> None:
         if self._scope is not None:
@@ -357,6 +384,7 @@ def _work_out(
     asked: Sequence[tuple[Panel, Mapping[str, int]]],
     shared: Scope,
     found: dict[str, Figure | _Failure],
+    form: str,
     progress: Progress,
     cancelled: CancelCheck,
 ) -> None:
@@ -365,9 +393,26 @@ def _work_out(
         if cancelled():
             raise Cancelled
         try:
-            found[panel.key] = panel.figure(replace(shared, options=options, cancelled=cancelled))
+            figure = panel.figure(replace(shared, options=options, cancelled=cancelled))
+            _work_out_names([figure], form, progress, cancelled)
+            found[panel.key] = figure
         except Exception as error:
             if cancelled():
                 raise Cancelled from None
             found[panel.key] = _Failure(sentence_of(error))
         progress((number + 1) / len(asked), panel.title)
+
+
+def _work_out_names(
+    figures: Sequence[Figure | _Failure], form: str, _progress: Progress, cancelled: CancelCheck
+) -> None:
+    """Have names.in_form know the kernels of figures in a form, so that the window need not wait. On a task's thread.
+
+    Raises Cancelled.
+    """
+    if form != FORMS[0]:
+        for figure in figures:
+            for name in kernel_names(figure) if not isinstance(figure, _Failure) else ():
+                if cancelled():
+                    raise Cancelled
+                in_form(name, form)

@@ -14,10 +14,12 @@ from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 from smprof_desktop.analysis import area as areas
 from smprof_desktop.analysis import names
 from smprof_desktop.analysis.area import LaneRows, LaneTotal, NameTotal, Totals
+from smprof_desktop.analysis.names import FORMS
 from smprof_desktop.analysis.quantities import time_text
 from smprof_desktop.dashboard.figures_table import Column, FiguresModel, FiguresTable
 from smprof_desktop.progress import CancelCheck, Progress
 from smprof_desktop.session import Area, Session, SliceRef
+from smprof_desktop.settings import Settings
 from smprof_desktop.tasks import Tasks
 from smprof_desktop.timeline.lanes import Lane, LaneTree
 from smprof_desktop.timeline.viewport import duration_text
@@ -38,11 +40,20 @@ NO_AREA = (
 
 @dataclass(frozen=True)
 class NameRow:
-    """A name of the area as it is shown, and its totals; `whole_ns` is what its share is of."""
+    """A name of the area as it is shown, and its totals; `whole_ns` is what its share is of.
+
+    `recorded` is the name of a kernel that is shown in another form.
+    """
 
     name: str
     total: NameTotal
     whole_ns: int
+    recorded: str = ""
+
+    @property
+    def full_name(self) -> str:
+        """The name as it was recorded."""
+        return self.recorded or self.name
 
 
 @dataclass(frozen=True)
@@ -67,7 +78,15 @@ class Shown:
 
 
 NAME_COLUMNS: tuple[Column[NameRow], ...] = (
-    Column("Name", lambda row: row.name, lambda row: row.name, "name", False),
+    Column(
+        "Name",
+        lambda row: row.name,
+        lambda row: row.full_name,
+        "name",
+        False,
+        exact=lambda row: row.full_name,
+        order=lambda row: row.name,
+    ),
     Column("On", lambda row: row.total.table, lambda row: row.total.table, "on", False, "Where the slices stand"),
     Column("Count", lambda row: f"{row.total.count:,}", lambda row: row.total.count, "count"),
     Column(
@@ -126,15 +145,19 @@ class AreaPane(QWidget):
 
     filled = Signal()
 
-    def __init__(self, session: Session, tasks: Tasks, timeline: TimelineWidget) -> None:
+    def __init__(
+        self, session: Session, tasks: Tasks, timeline: TimelineWidget, settings: Settings | None = None
+    ) -> None:
+        """`settings` choose the form of names of kernels: as recorded without."""
         super().__init__()
         self._session = session
         self._tasks = tasks
         self._timeline = timeline
+        self._settings = settings
         self._shown: Shown | None = None
         self._is_stale = False
         self.head = label(NO_AREA, "muted", wraps=True, selectable=True)
-        self.names = FiguresTable("Names", FiguresModel(NAME_COLUMNS, _all_names, lambda row: row.name), "names.csv", 3)
+        self.names = FiguresTable("Names", FiguresModel(NAME_COLUMNS, _all_names, _searched), "names.csv", 3)
         self.lanes = FiguresTable(
             "Lanes",
             FiguresModel(LANE_COLUMNS, _all_lanes, lambda row: f"{row.group} {row.label}"),
@@ -165,6 +188,8 @@ class AreaPane(QWidget):
         self._layout.addWidget(self._filler, 1)
         session.area_changed.connect(self._on_area)
         session.profile_changed.connect(self._on_profile)
+        if settings is not None:
+            settings.changed.connect(lambda key: self._on_area(self._session.area) if key == "names" else None)
         self._show(None)
 
     @property
@@ -203,10 +228,11 @@ class AreaPane(QWidget):
         if scene is None:  # it is being opened
             self._rest.start()
             return
+        form: str = FORMS[0] if self._settings is None else self._settings.get("names")
         hidden = self._timeline.arranging.arrangement.hidden
         self._tasks.start(
             ADDING,
-            partial(_add_up, profile, scene.tree, area, hidden),
+            partial(_add_up, profile, scene.tree, area, hidden, form),
             self._show,
             self._fail,
             progressed=self._on_progress,
@@ -315,6 +341,7 @@ def _add_up(
     tree: LaneTree,
     area: Area,
     hidden: frozenset[str],
+    form: str,
     progress: Progress,
     cancelled: CancelCheck,
 ) -> Shown:
@@ -324,8 +351,18 @@ def _add_up(
     )
     totals = areas.totals(profile, lanes, area.begin_ns, area.end_ns, progress, cancelled)
     shown = names.shown(total.name for total in totals.names)
-    rows = tuple(NameRow(shown.get(total.name, total.name), total, totals.lanes_ns) for total in totals.names)
+    rows = tuple(_name_row(total, shown.get(total.name, total.name), totals.lanes_ns, form) for total in totals.names)
     return Shown(lanes, totals, rows, _all_names(rows) if rows else None, _lane_rows(tree, totals))
+
+
+def _name_row(total: NameTotal, recorded: str, whole_ns: int, form: str) -> NameRow:
+    name = names.in_form(recorded, form) if total.table == "device" else recorded
+    return NameRow(name, total, whole_ns, recorded if name != recorded else "")
+
+
+def _searched(row: NameRow) -> str:
+    """What the filter looks in."""
+    return f"{row.name}\n{row.recorded}"
 
 
 def _longest(

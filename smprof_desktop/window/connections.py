@@ -14,10 +14,12 @@ from PySide6.QtGui import QAction, QGuiApplication, QHideEvent, QKeyEvent, QKeyS
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QTableView, QVBoxLayout, QWidget
 
 from smprof_desktop.analysis.linked import FROM_END, FROM_START
+from smprof_desktop.analysis.names import FORMS, in_form
 from smprof_desktop.analysis.quantities import exact_time_text, time_text
 from smprof_desktop.plain_text import table_text, tooltip
-from smprof_desktop.progress import CancelCheck, Progress
+from smprof_desktop.progress import CancelCheck, Cancelled, Progress
 from smprof_desktop.session import Session, SliceRef
+from smprof_desktop.settings import Settings
 from smprof_desktop.tasks import Tasks
 from smprof_desktop.timeline import connections
 from smprof_desktop.timeline.connections import Connections
@@ -26,13 +28,15 @@ from smprof_desktop.window.fields import ROW_PADDING_PX, label
 if TYPE_CHECKING:
     from smprof.profile.reader import Profile
 
-CONNECTIONS = "connections"
-"""The kind of the task that gathers them."""
+CONNECTIONS, NAMES = "connections", "names of connections"
+"""The kinds of the tasks that gather them and make their names readable."""
 NOTHING_SELECTED = "Nothing is selected. Click a slice to see what launched it, or what it launched."
 MAX_COPIED = 5_000
 """Lines that are copied at most: more would hold up the window."""
 _FROM, _TO = (0, 1, 2), (3, 4, 5, 6, 7, 8)
 """Columns of either end; a click on one leads there."""
+_NAME = 3
+"""The column with the names of the executions."""
 _HEADINGS = (
     ("From", "The launch, or the forward operator. A click centres it."),
     ("Lane", "Where it stands."),
@@ -66,6 +70,7 @@ class ConnectionsModel(QAbstractTableModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._found: Connections | None = None
+        self._form = FORMS[0]
         self._begin_ns = 0
         self._order: NDArray[np.int64] = np.zeros(0, np.int64)
         self._times: dict[int, NDArray[Any]] = {}
@@ -87,6 +92,12 @@ class ConnectionsModel(QAbstractTableModel):
                 7: found.latency_ns, 8: found.after_ns,
             }  # fmt: skip
         self.endResetModel()
+
+    def use_names(self, form: str) -> None:
+        """Show names of executions in one of `analysis.names.FORMS`; their tips keep the recorded ones."""
+        self._form = form
+        if self.rowCount():
+            self.dataChanged.emit(self.index(0, _NAME), self.index(self.rowCount() - 1, _NAME))
 
     def ref_at(self, row: int, column: int) -> tuple[SliceRef, int] | None:
         """The slice that a cell speaks of, and its start."""
@@ -118,7 +129,10 @@ class ConnectionsModel(QAbstractTableModel):
             return found.launch_name
         if column == 1:
             return found.launch_lane
-        return found.names[int(found.name[place])] if column == 3 else found.lanes[int(found.lane[place])]
+        if column != _NAME:
+            return found.lanes[int(found.lane[place])]
+        name = found.names[int(found.name[place])]
+        return in_form(name, self._form) if found.link.table == "device" else name
 
     # Overrides of Qt methods.
 
@@ -134,6 +148,8 @@ class ConnectionsModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return self._text(index.row(), index.column())
         if role == Qt.ItemDataRole.ToolTipRole:
+            if index.column() == _NAME and self._found is not None:
+                return tooltip(self._found.names[int(self._found.name[self._order[index.row()]])])
             return tooltip(self._text(index.row(), index.column(), exact_time_text))
         if role == Qt.ItemDataRole.TextAlignmentRole:
             side = Qt.AlignmentFlag.AlignRight if index.column() in self._times else Qt.AlignmentFlag.AlignLeft
@@ -154,8 +170,11 @@ class ConnectionsModel(QAbstractTableModel):
         self.layoutAboutToBeChanged.emit()
         if column in self._times:
             keys: NDArray[Any] = self._times[column]
-        elif column in (3, 4):
-            texts, codes = (found.names, found.name) if column == 3 else (found.lanes, found.lane)
+        elif column in (_NAME, _NAME + 1):
+            if column == _NAME and found.link.table == "device":
+                texts, codes = tuple(in_form(name, self._form) for name in found.names), found.name
+            else:
+                texts, codes = (found.names, found.name) if column == _NAME else (found.lanes, found.lane)
             ranks = np.empty(len(texts), np.int64)
             ranks[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
             keys = ranks[codes]
@@ -179,12 +198,19 @@ class ConnectionsPane(QWidget):
     They are gathered by a task, and not while nobody sees them. Going from one end to the other leaves them in place.
     """
 
-    def __init__(self, session: Session, tasks: Tasks, centre: Callable[[SliceRef, int], None]) -> None:
-        """`centre` selects a slice and puts its start in the middle."""
+    def __init__(
+        self,
+        session: Session,
+        tasks: Tasks,
+        centre: Callable[[SliceRef, int], None],
+        settings: Settings | None = None,
+    ) -> None:
+        """`centre` selects a slice and puts its start in the middle; `settings` choose the form of names of kernels."""
         super().__init__()
         self._session = session
         self._tasks = tasks
         self._centre = centre
+        self._settings = settings
         self._is_stale = False
         self._of: SliceRef | None = None
         self._note = label(NOTHING_SELECTED, "muted", wraps=True)
@@ -206,6 +232,8 @@ class ConnectionsPane(QWidget):
         layout.addWidget(self._filler, 1)
         session.selection_changed.connect(self._renew)
         session.profile_changed.connect(self._renew)
+        if settings is not None:
+            settings.changed.connect(lambda key: self._renew_names() if key == "names" else None)
         self._renew()
 
     @property
@@ -222,6 +250,11 @@ class ConnectionsPane(QWidget):
     def least_height_px(self) -> int:
         """How high the note is that stands for a table."""
         return self._layout.totalHeightForWidth(self.width())
+
+    @property
+    def _wanted_form(self) -> str:
+        form: str = FORMS[0] if self._settings is None else self._settings.get("names")
+        return form
 
     def copy_selected(self) -> None:
         """Put the selected lines on the clipboard with their headings; all of them where none is selected.
@@ -258,8 +291,24 @@ class ConnectionsPane(QWidget):
         self._is_stale = True
         if self.isVisible():
             self._tasks.start(
-                CONNECTIONS, partial(_gather, profile, ref), partial(self._on_gathered, ref), self._fail, reads=profile
+                CONNECTIONS,
+                partial(_gather, profile, ref, self._wanted_form),
+                partial(self._on_gathered, ref),
+                self._fail,
+                reads=profile,
             )
+
+    def _renew_names(self) -> None:
+        """Show names in the form that the settings choose; making them readable may take long, so beside the window."""
+        found = self.model.found
+        if found is None:
+            return
+        form = self._wanted_form
+        done = partial(self._use_names, form)
+        self._tasks.start(NAMES, partial(_work_out_names, found, form), done, done)
+
+    def _use_names(self, form: str, _result: object) -> None:
+        self.model.use_names(form)
 
     def _on_gathered(self, ref: SliceRef, found: Connections | str) -> None:
         if isinstance(found, str):
@@ -275,6 +324,7 @@ class ConnectionsPane(QWidget):
         self._is_stale = False
         self._note.setText(note)
         profile = self._session.profile
+        self.model.use_names(self._wanted_form)
         self.model.show(found, profile.begin_ns if found is not None and profile is not None else 0)
         self.table.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         self.table.setVisible(found is not None)
@@ -352,5 +402,19 @@ def _table(model: ConnectionsModel) -> QTableView:
     return table
 
 
-def _gather(profile: Profile, ref: SliceRef, _progress: Progress, _cancelled: CancelCheck) -> Connections | str:
-    return connections.of(profile, ref)
+def _gather(
+    profile: Profile, ref: SliceRef, form: str, progress: Progress, cancelled: CancelCheck
+) -> Connections | str:
+    found = connections.of(profile, ref)
+    if not isinstance(found, str):
+        _work_out_names(found, form, progress, cancelled)
+    return found
+
+
+def _work_out_names(found: Connections, form: str, _progress: Progress, cancelled: CancelCheck) -> None:
+    """Have names.in_form know all names in a form. On a task's thread; raises Cancelled."""
+    if form != FORMS[0] and found.link.table == "device":
+        for name in found.names:
+            if cancelled():
+                raise Cancelled
+            in_form(name, form)

@@ -12,8 +12,10 @@ from PySide6.QtGui import QHideEvent, QPalette, QShowEvent
 from PySide6.QtWidgets import QApplication, QHeaderView, QVBoxLayout, QWidget
 
 from smprof_desktop.analysis import slices
+from smprof_desktop.analysis.names import FORMS
 from smprof_desktop.progress import CancelCheck, Progress
 from smprof_desktop.session import Session, SliceRef
+from smprof_desktop.settings import Settings
 from smprof_desktop.tasks import Tasks
 from smprof_desktop.timeline.memory import trim
 from smprof_desktop.window.fields import CopyTable, label
@@ -40,10 +42,12 @@ class DetailsPane(QWidget):
 
     followed = Signal()
 
-    def __init__(self, session: Session, tasks: Tasks) -> None:
+    def __init__(self, session: Session, tasks: Tasks, settings: Settings | None = None) -> None:
+        """`settings` choose in which form the name of a kernel is shown: as recorded without."""
         super().__init__()
         self._session = session
         self._tasks = tasks
+        self._settings = settings
         self._refs: list[SliceRef | None] = []
         self._is_stale = False
         self._clicked_at_s = 0.0
@@ -67,6 +71,8 @@ class DetailsPane(QWidget):
         self.table.cellActivated.connect(self._activate)
         session.selection_changed.connect(self._renew)
         session.profile_changed.connect(self._renew)
+        if settings is not None:
+            settings.changed.connect(lambda key: self._renew() if key == "names" else None)
         self._renew()
 
     @property
@@ -96,7 +102,8 @@ class DetailsPane(QWidget):
         self.table.setEnabled(False)
         if not self.isVisible():
             return
-        self._tasks.start(DETAILS, partial(_describe, profile, selection), self._show, self._fail, reads=profile)
+        form: str = FORMS[0] if self._settings is None else self._settings.get("names")
+        self._tasks.start(DETAILS, partial(_describe, profile, selection, form), self._show, self._fail, reads=profile)
 
     def _fail(self, sentence: str) -> None:
         self._show(())
@@ -181,9 +188,9 @@ class DetailsPane(QWidget):
 
 
 def _describe(
-    profile: Profile, ref: SliceRef, _progress: Progress, _cancelled: CancelCheck
+    profile: Profile, ref: SliceRef, form: str, _progress: Progress, _cancelled: CancelCheck
 ) -> tuple[slices.Section, ...]:
     try:
-        return slices.describe(profile, ref)
+        return slices.describe(profile, ref, form)
     finally:
         trim(profile.processes[ref.process])

@@ -15,6 +15,7 @@ from smprof_desktop.analysis.quantities import elide_middle, time_text
 from smprof_desktop.plain_text import tooltip
 from smprof_desktop.progress import CancelCheck, Progress
 from smprof_desktop.session import Session, SliceRef
+from smprof_desktop.settings import Settings
 from smprof_desktop.tasks import Tasks
 from smprof_desktop.window.bar_chart import BarChart
 from smprof_desktop.window.fields import label
@@ -39,10 +40,12 @@ class HistogramPane(QWidget):
 
     filled = Signal()
 
-    def __init__(self, session: Session, tasks: Tasks) -> None:
+    def __init__(self, session: Session, tasks: Tasks, settings: Settings | None = None) -> None:
+        """`settings` choose the form of names of kernels: as recorded without."""
         super().__init__()
         self._session = session
         self._tasks = tasks
+        self._settings = settings
         self._shown: Durations | None = None
         self._shown_of: tuple[object, ...] = ()
         """Profile, whether of all processes: what the shown durations were gathered from."""
@@ -76,6 +79,8 @@ class HistogramPane(QWidget):
         self._layout.addWidget(self._filler, 1)
         session.selection_changed.connect(self._renew)
         session.profile_changed.connect(self._renew)
+        if settings is not None:
+            settings.changed.connect(lambda key: self._show_name() if key == "names" else None)
         self._show(None)
 
     @property
@@ -140,10 +145,7 @@ class HistogramPane(QWidget):
             self._shown_of, self._duration_ns = (), None
             self.head.setText(NOTHING_SELECTED)
         else:
-            exact = shown.slices.name
-            name = names.shown([exact]).get(exact, exact)
-            self.head.setText(elide_middle(name, NAME_CHARACTERS))
-            self.head.setToolTip(tooltip(name) if len(name) > NAME_CHARACTERS else "")
+            self._show_name()
         for widget in (self.chart, self.foot, self.everywhere, self.logarithmic):
             widget.setVisible(shown is not None)
         self.everywhere.setVisible(shown is not None and self._has_several())
@@ -151,6 +153,18 @@ class HistogramPane(QWidget):
         self.chart.setEnabled(True)
         self._draw()
         self.filled.emit()
+
+    def _show_name(self) -> None:
+        """Tell the name that the bars are of, that of a kernel in the form that the settings choose."""
+        if self._shown is None:
+            return
+        exact = self._shown.slices.name
+        recorded = name = names.shown([exact]).get(exact, exact)
+        if self._settings is not None and self._shown.slices.table == "device":
+            name = names.in_form(recorded, self._settings.get("names"))
+        self.head.setText(elide_middle(name, NAME_CHARACTERS))
+        is_told = name == recorded and len(name) <= NAME_CHARACTERS
+        self.head.setToolTip("" if is_told else tooltip(recorded))
 
     def _has_several(self) -> bool:
         return self._session.profile is not None and len(self._session.profile.processes) > 1

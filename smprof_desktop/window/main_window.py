@@ -407,7 +407,7 @@ class MainWindow(QMainWindow):
         if key == "dashboard":
             from smprof_desktop.dashboard.view import DashboardView  # pyqtgraph takes a third of a second to import
 
-            dashboard = DashboardView(self.session, self.tasks)
+            dashboard = DashboardView(self.session, self.tasks, settings=self.settings)
             dashboard.kernel_opened.connect(lambda name: self.show_longest(name, dashboard.range_ns))
             dashboard.opened.connect(self.show_slices)
             dashboard.moment_opened.connect(self.show_moment)

@@ -32,7 +32,7 @@ class TimelinePage(QWidget):
         super().__init__()
         self._settings = settings
         self.timeline = TimelineWidget(session, tasks, settings)
-        self.details = DetailsPane(session, tasks)
+        self.details = DetailsPane(session, tasks, settings)
         self.panes = QTabWidget()
         self.panes.setDocumentMode(True)
         self._splitter = QSplitter(Qt.Orientation.Vertical)
@@ -43,11 +43,11 @@ class TimelinePage(QWidget):
         self._session = session
         self.marks = MarksPane(session, self.timeline)
         self.add_pane(self.details, "Current Selection")
-        self.connections = ConnectionsPane(session, tasks, self.timeline.selecting.centre)
+        self.connections = ConnectionsPane(session, tasks, self.timeline.selecting.centre, settings)
         self.add_pane(self.connections, "Connections")
-        self.area = AreaPane(session, tasks, self.timeline)
+        self.area = AreaPane(session, tasks, self.timeline, settings)
         self.add_pane(self.area, "Area")
-        self.histogram = HistogramPane(session, tasks)
+        self.histogram = HistogramPane(session, tasks, settings)
         self.add_pane(self.histogram, "Histogram")
         self.histogram.filled.connect(self.share_out)
         self.area.filled.connect(self.share_out)

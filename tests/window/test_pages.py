@@ -87,10 +87,10 @@ def test_details_are_greyed_until_the_newest_are_there(
     asked: list[SliceRef] = []
     original = slices.describe
 
-    def slow(profile: Profile, ref: SliceRef) -> tuple[slices.Section, ...]:
+    def slow(profile: Profile, ref: SliceRef, form: str) -> tuple[slices.Section, ...]:
         asked.append(ref)
         go.wait(10)
-        return original(profile, ref)
+        return original(profile, ref, form)
 
     session.select(SliceRef(0, "device", 0))
     qtbot.waitUntil(lambda: pane.is_final)
@@ -114,7 +114,7 @@ def test_details_are_greyed_until_the_newest_are_there(
 def test_details_that_cannot_be_read_are_one_sentence(
     qtbot: QtBot, session: Session, pane: DetailsPane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def damaged(profile: Profile, ref: SliceRef) -> tuple[slices.Section, ...]:
+    def damaged(profile: Profile, ref: SliceRef, form: str) -> tuple[slices.Section, ...]:
         raise ProfileError("The column is damaged; load the profile again.")
 
     monkeypatch.setattr(slices, "describe", damaged)
