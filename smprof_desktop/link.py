@@ -22,7 +22,7 @@ PROGRAM = "smprof-desktop"
 MAX_NAME = 120
 """Characters of a name that a slice's own text holds."""
 _CUT = "…"
-_EXACT = re.compile(rf"#(.+)/({'|'.join(SLICE_TABLES)})/(\d+)@(-?\d+):(.*)", re.DOTALL)
+_EXACT = re.compile(rf"#(.+)/({'|'.join(SLICE_TABLES)})/(\d{{1,19}})@(-?\d{{1,19}}):(.*)", re.DOTALL)
 
 
 def command_line(targets: Sequence[str], options: Sequence[tuple[str, str]], windows: bool = os.name == "nt") -> str:

@@ -144,7 +144,7 @@ class Tasks(QObject):
         return task.ticket
 
     def cancel(self, ticket: int) -> None:
-        """Ask the task to stop; `cancelled` follows once it has. A task that has ended is left alone."""
+        """Ask the task to stop; `cancelled` follows once it has, also where its result is there but not yet told."""
         task = self._open.get(ticket)
         if task is None:
             return
@@ -277,17 +277,24 @@ class Tasks(QObject):
         for task, share, what in progress.values():
             if not task.superseded and task.ticket in self._open:
                 task.progressed(share, what)
-        try:
-            for task, call in answers:
-                self._open.pop(task.ticket, None)
-                if not task.superseded:
-                    call()
-                elif task.result is not _NO_RESULT:  # it ended just before a newer one took its place
+        faults = []
+        for task, call in answers:
+            self._open.pop(task.ticket, None)
+            if task.stop.is_set():
+                # It ended just before it was cancelled, or a newer one took its place: nobody wants its result.
+                call = task.cancelled
+                if task.result is not _NO_RESULT:
                     with self._lock:
                         self._begin(task.drop)
-        finally:
-            if answers and self.is_idle:
-                self.idle_changed.emit(True)
+            try:
+                if not task.superseded:
+                    call()
+            except Exception as error:  # the answers behind it are still to be given
+                faults.append(error)
+        if answers and self.is_idle:
+            self.idle_changed.emit(True)
+        if faults:
+            raise faults[0]
 
 
 def sentence_of(error: BaseException) -> str:

@@ -266,3 +266,38 @@ def test_a_task_may_start_the_next_from_its_answer(tasks: Tasks, qtbot: QtBot, t
     )
     qtbot.waitUntil(lambda: bool(heard))
     assert heard == ["ab"]
+
+
+def test_a_result_that_is_cancelled_before_it_is_told_is_never_told(qtbot: QtBot) -> None:
+    tasks = Tasks()
+    heard: list[str] = []
+    dropped: list[str] = []
+    ended = threading.Event()
+
+    def work(_progress: object, _cancelled: object) -> str:
+        ended.set()
+        return "of the profile before"
+
+    tasks.start("read", work, heard.append, cancelled=lambda: heard.append("cancelled"), dropped=dropped.append)
+    assert ended.wait(10)
+    while not tasks._answers:
+        time.sleep(0.001)
+    tasks.cancel_kind("read")
+    qtbot.waitUntil(lambda: tasks.is_idle and bool(dropped))
+    assert heard == ["cancelled"] and dropped == ["of the profile before"]
+    assert tasks.close()
+
+
+def test_an_answer_that_fails_leaves_those_behind_it(qtbot: QtBot) -> None:
+    tasks = Tasks()
+    heard: list[int] = []
+
+    def fails(_result: object) -> None:
+        raise ValueError("of the first")
+
+    with qtbot.captureExceptions() as caught:
+        tasks.start("one", lambda _progress, _cancelled: 1, fails)
+        tasks.start("two", lambda _progress, _cancelled: 2, heard.append)
+        qtbot.waitUntil(lambda: tasks.is_idle and heard == [2] and bool(caught))
+    assert str(caught[0][1]) == "of the first"
+    assert tasks.close()

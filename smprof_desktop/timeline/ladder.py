@@ -32,6 +32,9 @@ MIN_FEW = 64
 MAX_UNION_SLICES = 2_000_000
 """Up to so many slices a union that is not stored is worked out exactly; that takes a task about 0.2 s."""
 
+MAX_LEVEL = 61
+"""The greatest level that is looked at: bins of a level above reach further than 64 bits."""
+
 UNKNOWN_NAME = -2
 """A name that has to be asked of the slice."""
 
@@ -164,7 +167,8 @@ class Ladder:
             changed = (lane_row[1:] != lane_row[:-1]) | (level[1:] != level[:-1])
             bounds = [0, *(np.flatnonzero(changed) + 1).tolist(), len(table)]
             for begin, end in pairwise(bounds):
-                self._levels.setdefault(int(lane_row[begin]), []).append((int(level[begin]), begin, end))
+                if 0 <= int(level[begin]) <= MAX_LEVEL:  # files may hold anything
+                    self._levels.setdefault(int(lane_row[begin]), []).append((int(level[begin]), begin, end))
 
     def held(self, process: HeldProcess, frames: Frames) -> Ladder:
         """The same for the thread that draws: raises Later for what has to be read or would take long."""

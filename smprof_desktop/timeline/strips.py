@@ -22,6 +22,7 @@ MAX_FLAGS = 1_000
 MIN_FLAG_PX, MAX_FLAG_PX = 10.0, 180.0
 _PADDING_PX = 8.0
 _MERGED = 2
+_FAR_NS = 1 << 60
 _BEYOND_PX = 4.0
 
 
@@ -94,8 +95,10 @@ class Strips:
         """In order from the left; a range whose start is out of sight has its flag at the edge."""
         view = frame.view
         seen = np.flatnonzero((self._begin_ns <= view.end_ns) & (self._end_ns >= view.begin_ns))
-        x_px = np.maximum(view.xs_px(self._begin_ns[seen]), -_BEYOND_PX)
-        end_px = np.minimum(view.xs_px(self._end_ns[seen]), view.width_px + _BEYOND_PX)
+        # Notes may hold any time of 64 bits, and so far apart a difference would go round.
+        reach_ns = (view.begin_ns - _FAR_NS, view.end_ns + _FAR_NS)
+        x_px = np.maximum(view.xs_px(np.clip(self._begin_ns[seen], *reach_ns)), -_BEYOND_PX)
+        end_px = np.minimum(view.xs_px(np.clip(self._end_ns[seen], *reach_ns)), view.width_px + _BEYOND_PX)
         # Of those that would look the same the first is drawn, and the selected one in any case.
         at_px, to_px = np.rint(x_px), np.rint(end_px)
         is_drawn = np.append(True, (at_px[1:] != at_px[:-1]) | (to_px[1:] != to_px[:-1]))[: len(seen)]

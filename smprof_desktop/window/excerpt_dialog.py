@@ -142,7 +142,7 @@ class ExcerptDialog(QDialog):
         folder = Path(self.out.text()).parent if self.out.text() else Path(self._settings.get("folder") or Path.home())
         ending = ".json.gz" if self.as_chrome.isChecked() else ""
         number, path = 1, folder / f"excerpt{ending}"
-        while path.exists():
+        while path.exists() or notes.beside(path).exists():
             number += 1
             path = folder / f"excerpt-{number}{ending}"
         self.out.setText(str(path))
@@ -304,6 +304,9 @@ def _checked(profile: Profile, request: Request) -> Path:
     for folder in notes.folders_of(profile):
         if folder is not None and (place == folder or folder in place.parents):
             raise ProfileError(f"{out} lies in the profile that is open; choose another place.")
+    beside = notes.beside(out)
+    if not request.is_chrome and beside.exists():
+        raise ProfileError(f"{beside} holds the notes of another profile; choose another place, or remove it.")
     return out
 
 

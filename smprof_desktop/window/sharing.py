@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from smprof.profile.reader import Profile
     from smprof_desktop.slice_ref import SliceRef
     from smprof_desktop.timeline.widget import TimelineWidget
+    from smprof_desktop.window.excerpt_dialog import ExcerptDialog
     from smprof_desktop.window.main_window import MainWindow
 
 LINKING = "link"
@@ -30,6 +31,8 @@ class Sharing:
 
     def __init__(self, window: MainWindow) -> None:
         self._window = window
+        self._dialog: ExcerptDialog | None = None
+        """The one that is open: two would stop each other's work."""
 
     def copy_link(self) -> None:
         """Put the command line on the clipboard that opens this view elsewhere."""
@@ -70,9 +73,17 @@ class Sharing:
             return
         area = session.area
         begin_ns, end_ns = (session.begin_ns, session.end_ns) if area is None else (area.begin_ns, area.end_ns)
-        dialog = ExcerptDialog(window, session, window.tasks, window.settings, begin_ns, end_ns)
+        if self._dialog is not None:
+            self._dialog.raise_()
+            self._dialog.activateWindow()
+            return
+        dialog = self._dialog = ExcerptDialog(window, session, window.tasks, window.settings, begin_ns, end_ns)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.destroyed.connect(self._on_dialog_gone)
         dialog.show()
+
+    def _on_dialog_gone(self) -> None:
+        self._dialog = None
 
     def save_picture(self) -> None:
         """Ask where to, and save the timeline as it is seen."""

@@ -179,3 +179,12 @@ def test_marks_in_the_notes() -> None:
     notes.set("marks", [{"begin_ns": at, "end_ns": at, "text": ""} for at in range(MAX_MARKS)])
     marks.add(notes, Mark(-1, -1))
     assert len(notes.get("marks")) == MAX_MARKS
+
+
+@pytest.mark.parametrize("begin_ns", [-(1 << 63), -(1 << 62)])
+def test_marks_at_the_ends_of_64_bits_are_cut_at_the_edges(begin_ns: int) -> None:
+    """Notes are a file that anybody may have written."""
+    made = strips_of(Mark(begin_ns, (1 << 63) - 1, "all of time"))
+    for view in (frame_of(0, 1_000), frame_of(1 << 61, (1 << 61) + 10)):
+        (flag,) = made.draw(view).marks
+        assert flag.x_px < HEADER_PX < HEADER_PX + 1_000 < flag.end_x_px < 2_000
