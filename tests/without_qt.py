@@ -21,8 +21,18 @@ import pytest
 from tests.no_qt import sitecustomize
 
 _QT = re.compile(r"PySide6|pyqtgraph|\bqtbot\b|\bqapp\b|^needs_qt = True$", re.MULTILINE)
-_LONG = ("soak/", "profile/test_damage.py", "importers/test_hostile.py", "importers/test_round_trip.py")
-"""Left out as well: minutes of damage and size, which import nothing that other tests do not."""
+_LONG = (
+    "soak/",
+    "profile/",
+    "importers/test_hostile.py",
+    "importers/test_round_trip.py",
+    "importers/test_real_traces.py",
+    "dashboard/test_idle_and_ranks.py",
+    "dashboard/test_kernel_and_memory_panels.py",
+    "dashboard/test_operator_panels.py",
+    "dashboard/test_launch_panels.py",
+)
+"""Left out as well: minutes of damage, size and random profiles, which import nothing that other tests do not."""
 
 BLOCKER = Path(__file__).parent / "no_qt"
 
