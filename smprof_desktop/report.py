@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +13,14 @@ from smprof.profile.schema import HOST_KINDS
 from smprof_desktop.analysis import kernels, launches, ledger, names, operators, precision, steps, utilization
 from smprof_desktop.analysis.intervals import Int64s
 from smprof_desktop.progress import CancelCheck, Progress, never, silent
-from smprof_desktop.report_figures import DeviceFigures, Figures, Wanted, of_profile
+from smprof_desktop.report_figures import DeviceFigures, Figures, Wanted, devices_of_profile, of_profile
 from smprof_desktop.report_text import text
 
 if TYPE_CHECKING:
     from smprof.profile.manifest import Loss
     from smprof.profile.reader import Profile
 
-__all__ = ["Built", "build", "text", "work_out"]
+__all__ = ["Built", "build", "devices_alone", "text", "work_out"]
 
 REPORT_VERSION = 1
 SLICE_KINDS = ("device", *HOST_KINDS, "annotation")
@@ -30,11 +30,11 @@ _INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 
 @dataclass(frozen=True)
 class Built:
-    """A report, and what each of its devices did over time where bins were asked for."""
+    """A report, and what its devices did."""
 
     document: dict[str, Any]
-    over_time: list[tuple[str, utilization.Binned]]
-    """Host and activity of each device, in the order of the report's."""
+    devices: list[DeviceFigures]
+    """Each device, in the order of the report's, with its activity where bins were asked for."""
     unlike: dict[str, tuple[str, ...]]
     """Of the names in the document that stand in for others, which exact ones (see `names.exact_texts`)."""
 
@@ -82,17 +82,17 @@ def work_out(
     end_ns: int | None = None,
     step: str | None = None,
     edges_ns: Int64s | None = None,
+    devices: Sequence[list[DeviceFigures]] | None = None,
     progress: Progress = silent,
     cancelled: CancelCheck = never,
 ) -> Built:
     """What `build` promises, and in the same pass the activity of each device in bins [edges_ns[i], edges_ns[i+1]).
 
-    Where there is no such step there are none.
+    Where there is no such step there are none. `devices` are what `devices_alone` has found for the same, if it was
+    asked before.
     """
-    if begin_ns is not None and end_ns is not None and begin_ns >= end_ns:
-        raise ProfileError("The range is empty: its end is not behind its beginning; give B:E with B below E.")
     begin_ns, end_ns = _limits(profile, begin_ns, end_ns)
-    found = of_profile(profile, Wanted(begin_ns, end_ns, step, edges_ns), progress, cancelled)
+    found = of_profile(profile, Wanted(begin_ns, end_ns, step, edges_ns), progress, cancelled, devices)
     document = _document(profile, found, begin_ns, end_ns)
     unlike = _show_names(document)
     document["asked"] = {
@@ -100,17 +100,30 @@ def work_out(
         "end_ns": None if end_ns is None else end_ns - profile.begin_ns,
         "step": None if step is None else names.readable(step),
     }
-    devices = [device for figures in found for device in figures.devices]
-    over_time = [(device.host, device.binned) for device in devices if device.binned is not None]
     progress(1.0, "done")
-    return Built(document, over_time, unlike)
+    return Built(document, [device for figures in found for device in figures.devices], unlike)
+
+
+def devices_alone(
+    profile: Profile,
+    begin_ns: int | None = None,
+    end_ns: int | None = None,
+    edges_ns: Int64s | None = None,
+    cancelled: CancelCheck = never,
+) -> list[list[DeviceFigures]]:
+    """The devices of each process as `work_out` finds them, in a fraction of its time. Raises as `build` does."""
+    begin_ns, end_ns = _limits(profile, begin_ns, end_ns)
+    return devices_of_profile(profile, Wanted(begin_ns, end_ns, None, edges_ns), cancelled)
 
 
 def _limits(profile: Profile, begin_ns: int | None, end_ns: int | None) -> tuple[int | None, int | None]:
     """The range without a limit that cuts no slice or window off, so that the whole profile reads as such.
 
-    A collector's windows are wider than its slices: a limit outside of all slices may still cut a window.
+    A collector's windows are wider than its slices: a limit outside of all slices may still cut a window. Raises
+    ProfileError where the range is empty.
     """
+    if begin_ns is not None and end_ns is not None and begin_ns >= end_ns:
+        raise ProfileError("The range is empty: its end is not behind its beginning; give B:E with B below E.")
     windows = [window for process in profile.processes for window in process.info.windows_ns]
     if begin_ns is not None:
         first_ns = min([profile.begin_ns, *(begin for begin, _ in windows)])

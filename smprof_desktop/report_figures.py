@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from smprof.profile.schema import HOST_KINDS, SLICE_TABLES
 from smprof_desktop.analysis import kernels, launches, names, operators, steps, untraced, utilization
 from smprof_desktop.analysis.executions import Part, part
 from smprof_desktop.analysis.intervals import Int64s
-from smprof_desktop.progress import CancelCheck, Cancelled, Progress
+from smprof_desktop.progress import CancelCheck, Cancelled, Progress, silent
 
 if TYPE_CHECKING:
     from smprof.profile.manifest import Loss
@@ -29,11 +30,16 @@ SYNCHRONIZE = "Synchronize"
 
 _API, _OP, _SYNC = (HOST_KINDS.index(kind) for kind in ("api", "op", "sync"))
 _INT64_MIN = -(1 << 63)
+_NO_TIMES = np.zeros(0, np.int64)
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
 class DeviceFigures:
-    """One device of one process. `use` is None where the range holds none of its slices, `binned` without bins."""
+    """One device of one process. `use` is None where the range holds none of its slices, `binned` without bins.
+
+    The intervals of `use.busy` are let go of.
+    """
 
     host: str
     process: str
@@ -75,14 +81,49 @@ class Wanted:
     edges_ns: Int64s | None = None
 
 
-def of_profile(profile: Profile, wanted: Wanted, progress: Progress, cancelled: CancelCheck) -> list[Figures]:
-    """The figures of each process, in their order. Raises Cancelled soon after `cancelled` says so."""
+def of_profile(
+    profile: Profile,
+    wanted: Wanted,
+    progress: Progress,
+    cancelled: CancelCheck,
+    devices: Sequence[list[DeviceFigures]] | None = None,
+) -> list[Figures]:
+    """The figures of each process, in their order. Raises Cancelled soon after `cancelled` says so.
+
+    `devices` are those that `devices_of_profile` has worked out for the same, if it has.
+    """
+
+    def work(index: int) -> Figures:
+        known = None if devices is None else devices[index]
+        return _figures(profile.processes[index], wanted, cancelled, known)
+
+    return _each(profile, (*SLICE_TABLES, "counter"), work, progress)
+
+
+def devices_of_profile(profile: Profile, wanted: Wanted, cancelled: CancelCheck) -> list[list[DeviceFigures]]:
+    """The devices alone of each process: they need few columns, and are there long before all figures are.
+
+    Raises Cancelled soon after `cancelled` says so.
+    """
+
+    def work(index: int) -> list[DeviceFigures]:
+        _stop_if(cancelled)
+        process = profile.processes[index]
+        return list(_devices(process, part(process.table("device"), wanted.begin_ns, wanted.end_ns), wanted))
+
+    return _each(profile, ("device",), work, silent)
+
+
+def _each(profile: Profile, tables: Sequence[str], work: Callable[[int], Found], progress: Progress) -> list[Found]:
+    """What `work` finds in each process, given its position, reading these tables."""
     slices = sum(len(process.table(table)) for process in profile.processes for table in SLICE_TABLES)
+
+    def borrowed(index: int) -> Found:
+        return _borrowed(profile.processes[index], tables, slices > LARGE_SLICES, partial(work, index))
+
     # numpy lets go of the interpreter, so threads use every core.
     with ThreadPoolExecutor(min(os.cpu_count() or 1, MOST_THREADS), "report") as pool:
-        tasks = [
-            pool.submit(_borrowed, process, wanted, slices > LARGE_SLICES, cancelled) for process in profile.processes
-        ]
+        tasks = [pool.submit(borrowed, index) for index in range(len(profile.processes))]
         found = []
         try:
             for index, (process, task) in enumerate(zip(profile.processes, tasks, strict=True)):
@@ -94,22 +135,24 @@ def of_profile(profile: Profile, wanted: Wanted, progress: Progress, cancelled: 
     return found
 
 
-def _borrowed(process: ProcessProfile, wanted: Wanted, is_large: bool, cancelled: CancelCheck) -> Figures:
-    """The figures of one process; what was read for them alone leaves memory afterwards.
+def _borrowed(process: ProcessProfile, names: Sequence[str], is_large: bool, work: Callable[[], Found]) -> Found:
+    """What `work` finds in one process; what was read for it alone leaves memory afterwards.
 
     So no more than the processes at work are in memory: a report reads nearly every column. What was there before is
     in use elsewhere and stays, but for large profiles, where each column counts.
     """
-    tables = [process.table(name) for name in (*SLICE_TABLES, "counter")]
+    tables = [process.table(name) for name in names]
     held = [table.columns_held() for table in tables]
     try:
-        return _figures(process, wanted, cancelled)
+        return work()
     finally:
         for table, columns in zip(tables, held, strict=True):
             table.forget(() if is_large else columns)
 
 
-def _figures(process: ProcessProfile, wanted: Wanted, cancelled: CancelCheck) -> Figures:
+def _figures(
+    process: ProcessProfile, wanted: Wanted, cancelled: CancelCheck, devices: list[DeviceFigures] | None
+) -> Figures:
     begin_ns, end_ns = wanted.begin_ns, wanted.end_ns
     _stop_if(cancelled)
     texts, host_table = names.exact_texts(process), process.table("host")
@@ -118,7 +161,8 @@ def _figures(process: ProcessProfile, wanted: Wanted, cancelled: CancelCheck) ->
     annotations = steps.host_side(part(process.table("annotation"), begin_ns, end_ns))
     launch = device.column("launch")
     _stop_if(cancelled)
-    devices = list(_devices(process, device, wanted))
+    if devices is None:
+        devices = list(_devices(process, device, wanted))
     kernel_totals = kernels.kernels_by_name(device, process.table("shapes")["name_id"], texts)
     _stop_if(cancelled)
     is_kernel = device.column("kind") == kernels.KERNEL
@@ -162,6 +206,8 @@ def _devices(process: ProcessProfile, device: Part, wanted: Wanted) -> Iterator[
     for index in utilization.devices_of(process):
         use = uses.get(index)
         binned = None if wanted.edges_ns is None else utilization.binned(use, windows_ns, wanted.edges_ns)
+        if use is not None:
+            use = replace(use, busy=(_NO_TIMES, _NO_TIMES))  # they are long, and no one asks for them any more
         yield DeviceFigures(info.host, info.process, index, known.get(index, ""), window_ns, use, binned)
 
 

@@ -138,7 +138,9 @@ def binned(use: DeviceUse | None, windows: Windows, edges: NDArray[Any]) -> Binn
     window_ns = busy_per_bin(window_edges[:, 0], window_edges[:, 1], edges)
     if use is None:
         return Binned(np.zeros_like(window_ns), window_ns)
-    inside = intersect(*use.busy, window_edges[:, 0], window_edges[:, 1])
+    starts, ends = inside = use.busy
+    if not any(len(starts) and begin <= starts[0] and ends[-1] <= end for begin, end in windows):
+        inside = intersect(*use.busy, window_edges[:, 0], window_edges[:, 1])
     return Binned(busy_per_bin(*inside, edges), window_ns)
 
 

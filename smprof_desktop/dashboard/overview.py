@@ -25,11 +25,11 @@ MAX_HISTOGRAM_BINS = 60
 
 def gpu_active_time(scope: Scope) -> Figure:
     """Active against idle, over the windows of all devices that were used."""
-    devices = scope.report()["devices"]
-    window_ns = sum(device["window_ns"] for device in devices)
+    devices = scope.devices()
+    window_ns = sum(device.window_ns for device in devices)
     if not window_ns or is_untraced(scope):
         return no_device(scope)
-    active_ns = sum(device["active_ns"] for device in devices)
+    active_ns = sum(device.use.active_ns for device in devices if device.use is not None)
     idle_ns = max(0, window_ns - active_ns)
     basis = "the window of 1 device" if len(devices) == 1 else f"the windows of {len(devices):,} devices"
     doors = [
@@ -42,12 +42,13 @@ def gpu_active_time(scope: Scope) -> Figure:
 
 def gpu_utilization_over_time(scope: Scope) -> Figure:
     """Per host the mean share of each bin in which its devices were active."""
-    edges_ns, devices = scope.edges_ns(), scope.built().over_time
+    edges_ns, devices = scope.edges_ns(), scope.devices()
     if edges_ns is None or not devices or is_untraced(scope):
         return no_device(scope)
     by_host: dict[str, list[utilization.Binned]] = {}
-    for host, binned in devices:
-        by_host.setdefault(host, []).append(binned)
+    for device in devices:
+        if device.binned is not None:
+            by_host.setdefault(device.host, []).append(device.binned)
     lines = []
     for host, group in by_host.items():
         window_ns = sum(sum(device.window_ns.tolist()) for device in group)

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from smprof_desktop import report
 from smprof_desktop.analysis.intervals import Int64s
 from smprof_desktop.progress import CancelCheck, never
-from smprof_desktop.report import Built, work_out
+from smprof_desktop.report import Built
+from smprof_desktop.report_figures import DeviceFigures
 
 if TYPE_CHECKING:
     from smprof.profile.reader import Profile
@@ -37,6 +39,8 @@ class Scope:
     cancelled: CancelCheck = never
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
     _built: list[Built] = field(default_factory=list, repr=False, compare=False)
+    _devices: list[list[list[DeviceFigures]]] = field(default_factory=list, repr=False, compare=False)
+    """What devices_alone has found, once it was asked."""
     _shared: dict[Hashable, tuple[threading.Lock, list[Any]]] = field(default_factory=dict, repr=False, compare=False)
 
     def report(self) -> Mapping[str, Any]:
@@ -48,17 +52,32 @@ class Scope:
         """The report where it is built; never waits."""
         return self._built[0].document if self._built else None
 
+    def devices(self) -> list[DeviceFigures]:
+        """The devices of the report with their activity in the bins of `edges_ns`, long before the report is built.
+
+        Any thread may ask. Raises Cancelled.
+        """
+        with self._lock:
+            if self._built:
+                return self._built[0].devices
+            if not self._devices:
+                edges_ns = self.edges_ns()
+                found = report.devices_alone(self.profile, self.begin_ns, self.end_ns, edges_ns, self.cancelled)
+                self._devices.append(found)
+            return [device for of_process in self._devices[0] for device in of_process]
+
     def built(self) -> Built:
         """The report with the activity of its devices in the bins of `edges_ns`."""
         with self._lock:
             if not self._built:
                 self._built.append(
-                    work_out(
+                    report.work_out(
                         self.profile,
                         self.begin_ns,
                         self.end_ns,
                         self.step,
                         edges_ns=self.edges_ns(),
+                        devices=self._devices[0] if self._devices else None,
                         cancelled=self.cancelled,
                     )
                 )

@@ -15,12 +15,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from smprof_desktop import report
 from smprof_desktop.analysis.doors import NO_SLICE, Door
 from smprof_desktop.analysis.precision import precision
 from smprof_desktop.dashboard import cpu_panels, kernel_pies, overview
 from smprof_desktop.dashboard.figures import Figure, Histogram, Lines, Missing, Pie, Share
 from smprof_desktop.dashboard.panels import PANELS
 from smprof_desktop.dashboard.scope import Scope
+from tests.dashboard.test_panels import TWO_HOSTS
 from tests.make_profile import make_profile
 from tests.random_profiles import Execution, Made, profiles, ranges
 
@@ -274,3 +276,23 @@ def test_idle_moments_are_no_slices(tmp_path: Path) -> None:
     assert isinstance(pie, Pie)
     moments = door_of(pie.shares[1]).find(scope.profile, lambda: False)
     assert moments.table.tolist() == [NO_SLICE, NO_SLICE] and moments.start_ns.tolist() == [0, 40]
+
+
+def test_the_devices_are_there_before_the_report_and_are_its_own(tmp_path: Path) -> None:
+    profile = make_profile(tmp_path / "profile", TWO_HOSTS)
+    for limits in ((None, None), (3, 60), (1_000, 2_000)):
+        early, late = Scope(profile, *limits), Scope(profile, *limits)
+        late.built()  # by another section
+        for scope in (early, late):
+            shown = scope.devices()
+            assert (scope.ready is None) == (scope is early)
+            rows = scope.report()["devices"]
+            assert [(device.host, device.device, device.window_ns) for device in shown] == [
+                (row["host"], row["device"], row["window_ns"]) for row in rows
+            ]
+            assert [device.use.active_ns if device.use else 0 for device in shown] == [row["active_ns"] for row in rows]
+        for mine, theirs in zip(early.devices(), late.devices(), strict=True):
+            assert (mine.binned is None) == (theirs.binned is None)
+            if mine.binned is not None and theirs.binned is not None:
+                assert mine.binned.active_ns.tolist() == theirs.binned.active_ns.tolist()
+        assert early.report() == late.report() == report.build(profile, *limits)
