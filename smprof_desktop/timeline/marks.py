@@ -51,7 +51,8 @@ def rename(notes: Notes, mark: Mark, text: str) -> Mark:
 
 def remove(notes: Notes, *marks: Mark) -> None:
     """Forget marks."""
-    notes.set(KEY, [entry for entry in notes.fresh(KEY) if _mark(entry) not in marks])
+    gone = set(marks)
+    notes.set(KEY, [entry for entry in notes.fresh(KEY) if _mark(entry) not in gone])
 
 
 def give(notes: Notes, marks: Iterable[Mark]) -> None:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QAbstractTableModel, QEvent, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
-from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QTableView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QFileDialog, QFrame, QHeaderView, QTableView, QVBoxLayout, QWidget
 
+from smprof_desktop import destination
 from smprof_desktop.analysis import listing
 from smprof_desktop.analysis.listing import Listing
 from smprof_desktop.analysis.names import in_form
 from smprof_desktop.analysis.quantities import exact_time_text, time_text
+from smprof_desktop.dashboard.figures_table import harmless
 from smprof_desktop.plain_text import table_text, tooltip
-from smprof_desktop.progress import CancelCheck, Progress
+from smprof_desktop.progress import CancelCheck, Cancelled, Progress, never
 from smprof_desktop.session import Session, SliceRef
 from smprof_desktop.settings import Settings
 from smprof_desktop.tasks import Tasks
@@ -28,12 +34,13 @@ if TYPE_CHECKING:
     from smprof.profile.reader import Profile
     from smprof_desktop.dashboard.view import Opened
 
-FINDING, SORTING = "slices of a figure", "order of the slices"
+FINDING, SORTING, SAVING = "slices of a figure", "order of the slices", "saving the slices"
 """Kinds of tasks."""
 NOTHING = "Click a number on the dashboard: the slices that sum to it are listed here."
 AT_ONCE = 200_000
 """Up to so many rows are sorted while the window waits; more, beside it."""
 MAX_COPIED = 5_000
+SAVED_AT_ONCE = 100_000
 MAX_LOSSES = 4
 AROUND = 1.0
 """What is shown to either side of a slice, as a share of its length."""
@@ -148,6 +155,7 @@ class SlicesPane(QWidget):
         self._tasks = tasks
         self._processes: tuple[int, ...] | None = None
         self._is_busy = False
+        self._summary = NOTHING
         self.head = label(NOTHING, "muted", wraps=True, selectable=True)
         self.losses = label("", "muted", wraps=True, selectable=True)
         self.model = SlicesModel(settings, self)
@@ -206,6 +214,23 @@ class SlicesPane(QWidget):
         texts = [[self.model.text(row, column, exact=True) for column in columns] for row in sorted(rows)[:MAX_COPIED]]
         QGuiApplication.clipboard().setText(table_text([[heading for heading, _ in HEADINGS], *texts]))
 
+    def save(self) -> None:
+        """Ask where to, and save all slices in the order shown."""
+        name, _ = QFileDialog.getSaveFileName(self, "Save as CSV", "slices.csv", "CSV (*.csv)")
+        if name:
+            self.save_to(Path(name) if Path(name).suffix else Path(f"{name}.csv"))
+
+    def save_to(self, path: Path) -> None:
+        """Save all slices in the order shown, by a task: they may be millions."""
+        shown, profile = self.model.listing, self._session.profile
+        if shown is not None and profile is not None:
+            work = partial(_save, path, shown, self.model.order, profile.begin_ns)
+            self._tasks.start(SAVING, work, self._say, self._say)
+
+    def _say(self, sentence: str) -> None:
+        """What became of saving, below what the slices are of."""
+        self.head.setText(f"{self._summary}\n{sentence}")
+
     def _make_table(self) -> QTableView:
         table = QTableView()
         table.setAccessibleName("Slices of the figure")
@@ -235,6 +260,9 @@ class SlicesPane(QWidget):
         copy.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
         copy.triggered.connect(self.copy_selected)
         table.addAction(copy)
+        save = QAction("Save as CSV…", table)
+        save.triggered.connect(self.save)
+        table.addAction(save)
         return table
 
     def _clear(self, text: str) -> None:
@@ -245,6 +273,7 @@ class SlicesPane(QWidget):
         self._show(text, [])
 
     def _show(self, text: str, losses: list[str]) -> None:
+        self._summary = text
         self.head.setText(text)
         more = len(losses) - MAX_LOSSES
         told = "; ".join(losses[:MAX_LOSSES]) + (f"; {more} more kinds" if more > 0 else "")
@@ -301,15 +330,33 @@ class SlicesPane(QWidget):
             return
         is_down = order == Qt.SortOrder.DescendingOrder
         if len(shown) <= AT_ONCE:
-            self.model.show_order(sorted_rows(shown, column, is_down))
+            self._show_order(shown, sorted_rows(shown, column, is_down))
             return
         self._is_busy = True
-        self._tasks.start(SORTING, partial(_sort_beside, shown, column, is_down), partial(self._show_order, shown))
+        self._tasks.start(
+            SORTING,
+            partial(_sort_beside, shown, column, is_down),
+            partial(self._show_order, shown),
+            self._on_not_sorted,
+            partial(self._on_not_sorted, ""),
+        )
 
     def _show_order(self, shown: Listing, order: NDArray[np.int64]) -> None:
         self._is_busy = False
-        if shown is self.model.listing:
-            self.model.show_order(order)
+        if shown is not self.model.listing:
+            return
+        # The row that the keyboard is on stays that slice; more that were selected stand apart now.
+        current = self.table.currentIndex()
+        place = int(self.model.order[current.row()]) if current.isValid() else None
+        self.table.clearSelection()
+        self.model.show_order(order)
+        if place is not None:
+            self.table.setCurrentIndex(self.model.index(int(np.flatnonzero(order == place)[0]), current.column()))
+
+    def _on_not_sorted(self, sentence: str) -> None:
+        self._is_busy = False
+        if sentence:
+            self.head.setText(sentence)
 
     def _fit_rows(self) -> None:
         self.table.verticalHeader().setDefaultSectionSize(self.table.fontMetrics().height() + ROW_PADDING_PX)
@@ -343,6 +390,47 @@ def sorted_rows(shown: Listing, column: int, is_down: bool) -> NDArray[np.int64]
         ranks[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
         keys = ranks[codes]
     return np.argsort(-keys if is_down else keys, kind="stable")
+
+
+def csv_lines(
+    shown: Listing, order: NDArray[np.int64], begin_ns: int, cancelled: CancelCheck = never
+) -> Iterator[bytes]:
+    """Slices in an order as parts of a CSV file: names as recorded, times in ns, starts from `begin_ns`.
+
+    Raises Cancelled.
+    """
+    yield _csv([("name", "start_ns", "duration_ns", "lane", "process")]).encode("utf-8-sig")
+    names, lanes, processes = (
+        [harmless(text) for text in texts] for texts in (shown.names, shown.lanes, shown.processes)
+    )
+    found = shown.found
+    for first in range(0, len(order), SAVED_AT_ONCE):
+        if cancelled():
+            raise Cancelled
+        rows = order[first : first + SAVED_AT_ONCE]
+        parts = (shown.name, found.start_ns, found.end_ns, shown.lane, found.process)
+        yield _csv(
+            (names[name], start_ns - begin_ns, end_ns - start_ns, lanes[lane], processes[process])
+            for name, start_ns, end_ns, lane, process in zip(*(part[rows].tolist() for part in parts), strict=True)
+        ).encode("utf-8", "surrogatepass")
+
+
+def _csv(rows: Iterable[Sequence[Any]]) -> str:
+    out = io.StringIO()
+    csv.writer(out).writerows(rows)
+    return out.getvalue()
+
+
+def _save(
+    path: Path,
+    shown: Listing,
+    order: NDArray[np.int64],
+    begin_ns: int,
+    _progress: Progress,
+    cancelled: CancelCheck,
+) -> str:
+    destination.write(path, b"".join(csv_lines(shown, order, begin_ns, cancelled)))
+    return f"Saved as {path}."
 
 
 def _sort_beside(

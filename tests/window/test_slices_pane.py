@@ -182,3 +182,14 @@ def test_a_moment_of_a_line_is_shown_on_the_timeline(loaded: MainWindow, qtbot: 
     qtbot.keyClick(card.chart, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: loaded.page_key == "timeline" and loaded.is_final)
     assert loaded.session.begin_ns == 100 and loaded.session.end_ns < 120
+
+
+def test_after_a_sort_the_keyboard_is_on_the_same_slice(loaded: MainWindow, qtbot: QtBot) -> None:
+    pane = open_door(loaded, qtbot, Chosen("device").door("all"))
+    click(pane, qtbot, 1)
+    qtbot.waitUntil(lambda: loaded.is_final)
+    before = pane.model.text(pane.table.currentIndex().row(), 1, exact=True)
+    for column in (1, 2, 1):
+        pane.table.sortByColumn(column, Qt.SortOrder.AscendingOrder)
+        assert pane.model.text(pane.table.currentIndex().row(), 1, exact=True) == before
+        assert len(pane.table.selectionModel().selectedRows()) == 1
