@@ -187,6 +187,8 @@ class AreaPane(QWidget):
         self._filler = QWidget()
         self._layout.addWidget(self._filler, 1)
         session.area_changed.connect(self._on_area)
+        self._notes = session.notes
+        self._notes.changed.connect(self._on_note)
         session.profile_changed.connect(self._on_profile)
         if settings is not None:
             settings.changed.connect(lambda key: self._on_area(self._session.area) if key == "names" else None)
@@ -209,7 +211,15 @@ class AreaPane(QWidget):
 
     def _on_profile(self, _profile: Profile | None) -> None:
         self._tasks.cancel_kind(FINDING)
+        self._notes.changed.disconnect(self._on_note, missing_ok=True)
+        self._notes = self._session.notes
+        self._notes.changed.connect(self._on_note)
         self._on_area(self._session.area)
+
+    def _on_note(self, key: str) -> None:
+        """Lanes that are hidden do not count."""
+        if key == "hidden":
+            self._on_area(self._session.area)
 
     def _on_area(self, area: Area | None) -> None:
         """Another area is selected, or none: added up once it is at rest, lest a drag should start a task a pixel."""

@@ -234,3 +234,10 @@ def test_shares_never_claim_all_of_what_is_not() -> None:
     assert [percent_text(*pair) for pair in ((0, 0), (1, 1), (99_999, 100_000), (1, 100_000), (0, 5))] == [
         "–", "100.0 %", "99.9 %", "<0.1 %", "0.0 %",
     ]  # fmt: skip
+
+
+def test_a_lane_that_is_hidden_no_longer_counts(page: TimelinePage, qtbot: QtBot) -> None:
+    select(page, qtbot, Area(0, 100_000, (STREAM_7, STREAM_8)))
+    assert "2 lanes · 4 slices" in page.area.head.text()
+    page._session.notes.set("hidden", [STREAM_8])
+    qtbot.waitUntil(lambda: page.area.is_final and "1 lane · 2 slices" in page.area.head.text())
