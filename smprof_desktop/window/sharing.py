@@ -51,6 +51,9 @@ class Sharing:
             lanes = timeline.restoring.view().text()
             if lanes:
                 options.append(("lanes", lanes))
+        step = window.session.notes.get("step")
+        if step:
+            options.append(("step", step))
         selection = window.session.selection if timeline is not None else None
         targets = window.session.targets
         if selection is None:
