@@ -15,7 +15,7 @@ from smprof_desktop.dashboard.legend import Legend, colour
 from smprof_desktop.plain_label import label
 
 LEAST_BAR_PX, MOST_BAR_PX, MARK_PX = 4, 60, 7
-NAME_ROOM_PX = 76
+NAME_ROOM_PX = 104
 
 
 class BarsPlot(QWidget):
@@ -35,6 +35,7 @@ class BarsPlot(QWidget):
     def __init__(self, figure: Bars) -> None:
         super().__init__()
         self._figure = figure
+        self._colours = [colour(index, name) for index, name in enumerate(figure.parts)]
         count = len(figure.names)
         self._values = [np.asarray(part, np.float64) for part in figure.values]
         self._totals: NDArray[np.float64] = sum(self._values, np.zeros(count))
@@ -127,7 +128,9 @@ class BarsPlot(QWidget):
             bottom_px = whole.bottom()
             for part, values in enumerate(self._values):
                 height_px = self._height_px(float(values[bar]))
-                painter.fillRect(QRectF(whole.left(), bottom_px - height_px, whole.width(), height_px), colour(part))
+                painter.fillRect(
+                    QRectF(whole.left(), bottom_px - height_px, whole.width(), height_px), self._colours[part]
+                )
                 bottom_px -= height_px
             if self._marked[bar]:  # by shape, not by colour
                 middle_px, tip_px = whole.center().x(), whole.top() - 2
@@ -245,7 +248,7 @@ class BarsChart(Chart):
         texts = [cell_text(value, figure.kind) for value in values]
         rows = [[part, text] for part, text in zip(figure.parts, texts, strict=True)]
         tips = [f"{part}\n{exact_text(value, figure.kind)}" for part, value in zip(figure.parts, values, strict=True)]
-        self.legend.rows.fill(rows, tips, [colour(index) for index in range(len(rows))])
+        self.legend.rows.fill(rows, tips, [colour(index, name) for index, name in enumerate(figure.parts)])
         self.where.setText(self._bar_text(bar, sum(values)) if bar >= 0 else self._all_text())
 
     def _bar_text(self, bar: int, whole: int) -> str:

@@ -134,6 +134,7 @@ class Card(QFrame):
         box.setRange(option.least, option.most)
         box.setValue(value)
         box.setSuffix(option.suffix)
+        box.setGroupSeparatorShown(True)
         box.setKeyboardTracking(False)  # a number that is being typed is none yet
         box.setAccessibleName(f"{option.title} of {self.panel.title}")
         box.valueChanged.connect(partial(self.option_changed.emit, option.key))

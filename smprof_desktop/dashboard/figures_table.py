@@ -36,8 +36,8 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 LONG_TEXT = 24
 """Characters from which a text may be elided, so that a tooltip shows it in full."""
 MAX_TEXT_PX = 180
-"""Width of a column of texts but the first."""
-MIN_NAME_PX = 170
+"""Width of a column of texts but the first, unless there is room to spare."""
+MIN_NAME_PX = 220
 """Width of the first column; where there is no more room, the table is scrolled to the side."""
 COLUMN_PADDING_PX = 4
 
@@ -241,6 +241,8 @@ class FiguresTable(QWidget):
         self.model = model
         self._title = title
         self._file_name = file_name
+        self._wanted_px: dict[int, int] = {}
+        """Widths that show the texts of columns in full."""
         self._title_label = label(title, "section")
         self.filter = QLineEdit()
         self.filter.setPlaceholderText(f"Filter {filtered or title.lower()}")
@@ -302,6 +304,7 @@ class FiguresTable(QWidget):
         """The height that shows that many rows beside all else."""
         row_px = self.view.verticalHeader().defaultSectionSize()
         around_px = self.filter.sizeHint().height() + self.view.horizontalHeader().sizeHint().height() + 12
+        around_px += self.view.horizontalScrollBar().sizeHint().height()
         return around_px + (rows + (self.model.total is not None)) * row_px
 
     def _make_view(self, name: str) -> QTableView:
@@ -360,13 +363,23 @@ class FiguresTable(QWidget):
         for column in range(1, self.model.columnCount()):
             hints_px = (view.sizeHintForColumn(column) for view in (self.view, self.sum))  # the sum is bold, and wider
             width_px = max(*hints_px, self.view.horizontalHeader().sectionSizeHint(column))
+            width_px += COLUMN_PADDING_PX
             if not self.model.columns[column].is_number:
-                width_px = min(width_px, MAX_TEXT_PX)
-            self.view.setColumnWidth(column, width_px + COLUMN_PADDING_PX)
+                self._wanted_px[column] = width_px
+                width_px = min(width_px, MAX_TEXT_PX + COLUMN_PADDING_PX)
+            self.view.setColumnWidth(column, width_px)
+        self._wanted_px[0] = self.view.sizeHintForColumn(0) + COLUMN_PADDING_PX
         self._fit_names()
 
     def _fit_names(self) -> None:
         others_px = sum(self.view.columnWidth(column) for column in range(1, self.model.columnCount()))
+        spare_px = self.view.viewport().width() - others_px - max(self._wanted_px.get(0, 0), MIN_NAME_PX)
+        for column, wanted_px in self._wanted_px.items():
+            more_px = min(wanted_px - self.view.columnWidth(column), spare_px) if column else 0
+            if more_px > 0:  # what would be cut takes what the names do not need
+                self.view.setColumnWidth(column, self.view.columnWidth(column) + more_px)
+                spare_px -= more_px
+                others_px += more_px
         self.view.setColumnWidth(0, max(self.view.viewport().width() - others_px, MIN_NAME_PX))
 
     def _hide_sum_among_rows(self) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from PySide6.QtWidgets import QVBoxLayout
+from PySide6.QtWidgets import QSizePolicy, QVBoxLayout
 
 from smprof_desktop.analysis.doors import Door
 from smprof_desktop.analysis.names import FORMS, in_form
@@ -63,6 +63,8 @@ class TableChart(Chart):
         self.table = FiguresTable(title, model, file_name, None, "rows", shows_title=False)
         model.fill(rows)
         self.table.chosen_at.connect(lambda row, column: self.open_door(row.door_of(column)))
+        # As high as its rows: a view's own hint would be that of some ten rows, be there but one.
+        self.table.view.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.table)

@@ -126,6 +126,9 @@ def style_sheet(theme: Theme) -> str:
     #legend {{ border: none; background: {theme.base}; }}
     #legend::item {{ padding: 0 2px 0 3px; }}
     QLineEdit {{ background: {theme.base}; border: 1px solid {theme.border}; border-radius: 3px; padding: 3px 5px; }}
+    #card QSpinBox {{ background: {theme.hover}; }}
+    QComboBox[editable="true"] {{ background: {theme.base}; border: 1px solid {theme.border};
+        border-radius: 3px; padding: 1px 3px; }}
     QPushButton {{ background: {theme.pane}; border: 1px solid {theme.border}; border-radius: 3px; padding: 4px 12px; }}
     QPushButton:hover {{ background: {theme.hover}; }}
     QPushButton:pressed {{ background: {theme.border}; }}
