@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from PySide6.QtCore import QAbstractTableModel, QEvent, QModelIndex, QPersistentModelIndex, Qt, Signal
-from PySide6.QtGui import QAction, QFont, QGuiApplication, QKeySequence, QResizeEvent
+from PySide6.QtCore import QAbstractTableModel, QEvent, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
+from PySide6.QtGui import QAction, QFont, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFileDialog,
@@ -258,6 +258,7 @@ class FiguresTable(QWidget):
         self.view.sortByColumn(-1 if sorted_by is None else sorted_by, Qt.SortOrder.DescendingOrder)
         self.view.horizontalHeader().sectionResized.connect(self._on_resized)
         self.view.horizontalScrollBar().valueChanged.connect(self._follow)
+        self.view.viewport().installEventFilter(self)
         self.sum = self._make_sum()
         self.unshown = label("", "muted", wraps=True)
         self.unshown.hide()
@@ -434,9 +435,10 @@ class FiguresTable(QWidget):
             self._fit_rows()
             self._fit_columns()
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit_names()
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize and watched is self.view.viewport():
+            self._fit_names()  # also when a scroll bar has come or gone
+        return super().eventFilter(watched, event)
 
 
 def _is_known(value: Any) -> bool:

@@ -44,6 +44,13 @@ DARK = Theme(
 )  # fmt: skip
 
 
+_DARK_FIELDS = """
+    #card QSpinBox {{ background: {theme.hover}; }}
+    QComboBox[editable="true"] {{ background: {theme.base}; border: 1px solid {theme.border};
+        border-radius: 3px; padding: 1px 3px; }}"""
+"""Qt draws the edges of these darker than the window: in the dark they cannot be seen."""
+
+
 class ThemeSwitch(QObject):
     """Keeps the application's palette and style sheet at what the `theme` setting and the desktop ask for."""
 
@@ -126,9 +133,7 @@ def style_sheet(theme: Theme) -> str:
     #legend {{ border: none; background: {theme.base}; }}
     #legend::item {{ padding: 0 2px 0 3px; }}
     QLineEdit {{ background: {theme.base}; border: 1px solid {theme.border}; border-radius: 3px; padding: 3px 5px; }}
-    #card QSpinBox {{ background: {theme.hover}; }}
-    QComboBox[editable="true"] {{ background: {theme.base}; border: 1px solid {theme.border};
-        border-radius: 3px; padding: 1px 3px; }}
+    {_DARK_FIELDS.format(theme=theme) if theme is DARK else ""}
     QPushButton {{ background: {theme.pane}; border: 1px solid {theme.border}; border-radius: 3px; padding: 4px 12px; }}
     QPushButton:hover {{ background: {theme.hover}; }}
     QPushButton:pressed {{ background: {theme.border}; }}
