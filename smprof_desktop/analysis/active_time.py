@@ -10,7 +10,7 @@ from smprof.profile.schema import SLICE_TABLES
 from smprof_desktop.analysis import utilization
 from smprof_desktop.analysis.doors import Found, of_moments
 from smprof_desktop.analysis.executions import Part, blocks, part
-from smprof_desktop.analysis.intervals import Int64s, clip, union
+from smprof_desktop.analysis.intervals import Int64s, clip, parts_apart, union
 from smprof_desktop.progress import CancelCheck, Cancelled, never
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ def _recorded(
 def _adding(process: int, device: Part, windows: list[tuple[int, int]]) -> list[Found]:
     """What each slice of one device adds to the union of those before it, by window."""
     order = np.argsort(device.start_ns, kind="stable")
-    starts_ns, ends_ns, rows = device.start_ns[order], device.end_ns[order], device.positions()[order]
-    starts_ns[1:] = np.maximum(starts_ns[1:], np.maximum.accumulate(ends_ns)[:-1])
+    rows = device.positions()[order]
+    starts_ns, ends_ns = parts_apart(device.start_ns[order], device.end_ns[order])
     found = []
     for begin_ns, end_ns in windows:
         from_ns, to_ns = np.maximum(starts_ns, begin_ns), np.minimum(ends_ns, end_ns)

@@ -27,9 +27,6 @@ from smprof_desktop.analysis.intervals import Int64s, ends_of
 if TYPE_CHECKING:
     from smprof.profile.reader import Arguments, ProcessProfile
 
-NO_GROUP = ""
-"""The group of kernels for which none was recorded."""
-
 
 @dataclass(frozen=True)
 class Group:

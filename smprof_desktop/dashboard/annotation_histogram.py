@@ -6,13 +6,13 @@ from functools import partial
 
 import numpy as np
 
-from smprof_desktop.analysis.doors import Chosen, Door
+from smprof_desktop.analysis.doors import Chosen
 from smprof_desktop.analysis.names import readable
-from smprof_desktop.analysis.quantities import elide_middle, time_text
+from smprof_desktop.analysis.quantities import elide_middle
 from smprof_desktop.analysis.steps import is_step
 from smprof_desktop.dashboard.absent import missing
 from smprof_desktop.dashboard.figures import Figure, Histogram
-from smprof_desktop.dashboard.overview import histogram
+from smprof_desktop.dashboard.overview import histogram, with_doors
 from smprof_desktop.dashboard.panel import Panel
 from smprof_desktop.dashboard.scope import Scope
 
@@ -50,20 +50,4 @@ def annotation_times(name: str, scope: Scope) -> Figure:
         return missing(scope, "annotation of this name", remedy)
     count = "1 annotation" if len(found) == 1 else f"{len(found):,} annotations"
     made = histogram(np.asarray(found.end_ns - found.start_ns), f"{count}, on the host")
-    doors = tuple(_door(chosen, title, made, place) for place in range(len(made.counts)))
-    return Histogram(made.edges_ns, made.counts, made.facts, made.basis, doors)
-
-
-def _door(chosen: Chosen, title: str, made: Histogram, place: int) -> Door:
-    least_ns, behind_ns = int(made.edges_ns[place]), int(made.edges_ns[place + 1])
-    most_ns = behind_ns if place == len(made.counts) - 1 else behind_ns - 1
-    bin_of = Chosen(
-        chosen.table,
-        chosen.kinds,
-        name_like=chosen.name_like,
-        least_ns=least_ns,
-        most_ns=most_ns,
-        begin_ns=chosen.begin_ns,
-        end_ns=chosen.end_ns,
-    )
-    return bin_of.door(f"{title} of {time_text(least_ns)} to {time_text(behind_ns)}", made.basis)
+    return with_doors(made, chosen, title)

@@ -117,11 +117,6 @@ class Layout:
     def total_px(self) -> float:
         return float(self.top_px[-1] + self.height_px[-1]) if self.lanes else 0.0
 
-    def row_top_px(self, key: str, row: int, metrics: Metrics) -> float:
-        """Top of a drawn row of a visible lane; a collapsed lane shows its rows as its first."""
-        top_px = float(self.top_px[self.index[key]]) + metrics.gap_px / 2
-        return top_px + (row if key in self.expanded else 0) * metrics.row_px
-
     def nearest(self, tree: LaneTree, key: str) -> str | None:
         """The lane if it is visible, else the innermost group around it that is; None where none is."""
         found: str | None = key
